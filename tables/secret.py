@@ -7,6 +7,8 @@ import hmac
 import os
 import re
 import secrets
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -18,10 +20,44 @@ from tables.errors import SourceError
 SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
 
 _MIN_BYTES = 16
+_COMMAND_S = 60  # a vault that nobody has opened waits for ever
 # What `write` puts behind the digits. One digit that changed would be another secret, and all
 # noise would be drawn anew beside what was published with the first.
 _CHECK = re.compile(rb"\s+check:([0-9a-f]{16})", re.IGNORECASE)
 _CHECK_PURPOSE = "ckm check of a secret file"
+
+
+class SecretCommand(Disclosive):
+    """A program that prints the secret, as programs of vaults do; it is run once.
+
+    Parameters
+    ----------
+    words
+        The program and its arguments; no shell reads them.
+
+    Examples
+    --------
+    >>> SecretCommand(("vault", "kv", "get", "-field=secret", "secret/census"))
+    SecretCommand(…)
+    """
+
+    __slots__ = ("_secret", "words")
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self._secret: Secret | None = None
+
+    def secret(self) -> "Secret":
+        """Run the program, if it has not been run, and return what it printed.
+
+        Examples
+        --------
+        >>> SecretCommand(["printf", "sixteen bytes or more"]).secret()
+        Secret(…)
+        """
+        if self._secret is None:
+            self._secret = Secret.from_command(self.words)
+        return self._secret
 
 
 class Secret(Disclosive):
@@ -149,6 +185,65 @@ class Secret(Disclosive):
                 hint=Message("set it, or name a secret file"),
             )
         return cls(_decode(text.strip().encode()), label=f"environment variable {name}")
+
+    @classmethod
+    def from_command(cls, words: Sequence[str]) -> Self:
+        """Read a secret that a program prints; nothing that it prints is shown or kept.
+
+        Parameters
+        ----------
+        words
+            The program and its arguments; no shell reads them.
+
+        Raises
+        ------
+        SourceError
+            If the program is not there, fails, takes more than a minute or prints no secret.
+
+        Examples
+        --------
+        >>> Secret.from_command(["printf", "sixteen bytes or more"])
+        Secret(…)
+        """
+        name, reason = Path(words[0]).name, Message("it is not there, or may not be run")
+        hint = Message("run it yourself: it must print the secret alone, and end with 0")
+        output = b""
+        try:
+            answer = subprocess.run(  # noqa: S603  (no shell, and the words are the office's)
+                list(words),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_COMMAND_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            reason = Message("it took more than {seconds} seconds", seconds=_COMMAND_S)
+        except (OSError, ValueError):
+            pass
+        else:
+            output = answer.stdout.strip()
+            reason = Message("it printed nothing")
+            if answer.returncode:
+                reason = Message("it ended with {code}", code=answer.returncode)
+                output = b""
+        if not output:  # raised here, so that what the program printed is not chained
+            raise SourceError(
+                Message(
+                    "The command {name!r} gave no secret: {reason}.",
+                    name=Name(name),
+                    reason=reason,
+                ),
+                hint=hint,
+            )
+        return cls(_decode(output), label=f"command {name}")
+
+    @classmethod
+    def from_place(cls, place: Path | SecretCommand | None) -> "Secret":
+        """Read a secret from its file, from a command, or without one from ``CKM_SECRET``."""
+        if isinstance(place, SecretCommand):
+            return place.secret()
+        return cls.from_env() if place is None else cls.from_file(place)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the secret in hexadecimal to a new file that only its owner can read.

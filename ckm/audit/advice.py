@@ -52,6 +52,7 @@ def advise(
     limit: float,
     is_release: bool = False,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[Step, ...]:
     """Close one thing after another until the share found is within a limit.
 
@@ -69,9 +70,11 @@ def advise(
         Whether tables are closed one by one, and not variables, levels and so on.
     progress
         Called with a stage, the options tried and all of them.
+    is_over
+        Asked after each option whether to leave out the others.
     """
     steps: list[Step] = []
-    while len(steps) < _MAX_STEPS:
+    while len(steps) < _MAX_STEPS and not is_over():
         trials: list[tuple[ClosureFact, QuerySpace]] = []
         options = list(_tables(space) if is_release else _options(space))
         for done, (what, is_kept) in enumerate(options):
@@ -79,6 +82,8 @@ def advise(
                 progress(f"advice {len(steps) + 1}", done, len(options))
             smaller = space.restricted(is_kept)
             trials.append((_closure(what, auditor.audit(smaller)), smaller))
+            if is_over():
+                break
         if not trials:
             break
         enough = [one for one in trials if one[0].share <= limit]
@@ -101,6 +106,7 @@ def stronger_noise(
     limit: float,
     seed: int,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[ClosureFact, ...]:
     """Publish the same cells with more and more noise until the share found is within a limit.
 
@@ -118,6 +124,8 @@ def stronger_noise(
         Of the noise.
     progress
         Called with a stage, the designs tried and all of them.
+    is_over
+        Asked before each design whether to leave out the others.
 
     Returns
     -------
@@ -133,6 +141,8 @@ def stronger_noise(
     for done, factor in enumerate(_FACTORS):
         if progress is not None:
             progress("more noise", done, len(_FACTORS))
+        if is_over():
+            break
         variance = factor * spec.variance
         largest = math.ceil(math.sqrt(factor) * auditor.ptable.max_noise)
         ptable = _solved(spec, variance, largest)
@@ -162,10 +172,10 @@ def redrawn(
         Of the keys: the same for the same seed, whatever the p-table.
     """
     rng = np.random.default_rng(seed)
-    truth = space.lattice.sums(space.joint)
+    truth = space.truth()
     index = KeyIndex.build(ptable, ptable.key_range)
-    keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
-    of_set = space.lattice.sums(keys * (space.joint > 0))
+    keys = rng.integers(1 << 63, size=len(space.joint.counts), dtype=np.uint64)
+    of_set = space.joint.sums(space.lattice, keys)
     tables = {
         table: replace(one, published=_published(index, truth[table], of_set[table]))
         for table, one in space.shown.items()

@@ -1,5 +1,6 @@
 """How many small counts somebody finds who asks for all tables that the rules permit."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,17 +19,27 @@ from footing.progress import Progress
 from footing.serialisation import plain, plain_fields
 from ptable import PTable
 from ptable.lookup import moments
-from risk.reconstruction.attributes import FoundAttributes, found_attributes
+from risk.reconstruction.attributes import (
+    FoundAttributes,
+    FoundGroups,
+    found_attributes,
+    found_groups,
+)
 from risk.reconstruction.counts import possible_origins
+from risk.reconstruction.fitted_counts import most_probable_counts
 from risk.reconstruction.lattice import (
     Found,
+    FoundZeros,
     Guesses,
     guessed_counts,
-    most_probable_counts,
+    named_zeros,
 )
 from risk.reconstruction.lattice_bounds import CountBounds, count_bounds, equal_siblings
 
 _ENOUGH = 100
+#: Cells look alike whose fitted counts have roots that differ by less than one such part.
+_FINENESS = 6
+_NO_ZEROS, _NO_GROUPS = FoundZeros(), FoundGroups()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +56,8 @@ class Exposure:
         What the table of a cell tells by itself.
     together
         What it tells beside all other tables.
+    zeros
+        Which cells published as 0 are named that hold records, from all tables.
     """
 
     n_variables: int
@@ -52,6 +65,7 @@ class Exposure:
     n_cells: int
     alone: Found
     together: Found
+    zeros: FoundZeros = _NO_ZEROS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -107,6 +121,10 @@ class Audit:
         What is found of single persons.
     remainders
         By pair of tables, what is found of the sets that they differ by; sets are its cells.
+    groups
+        Cells of which a stranger says that all their records have one category.
+    unfinished
+        What a limit of CPU time cut short; then all figures are lower bounds.
     """
 
     small: int
@@ -117,6 +135,8 @@ class Audit:
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
     remainders: tuple[Remaining, ...] = ()
+    groups: FoundGroups = _NO_GROUPS
+    unfinished: tuple[str, ...] = ()
 
     @property
     def whole(self) -> Exposure:
@@ -137,6 +157,29 @@ class Audit:
         exposures = (self.whole, summed(self.remainders), *enough)
         return [getattr(one, attack).share for one in exposures]
 
+    @property
+    def largest_zeros_share(self) -> float:
+        """The largest share named of the occupied cells published as 0: of all, or of a size.
+
+        Fewer than 100 such cells of one number of variables tell too little.
+        """
+        sizes = (one.zeros for one in self.exposures)
+        enough = [zeros.share for zeros in sizes if zeros.n_occupied >= _ENOUGH]
+        return max([self.whole.zeros.share, *enough])
+
+    @property
+    def attribute_share(self) -> float:
+        """The share of right statements that all of a cell have a category.
+
+        Of fewer than 100 statements it is 0: they tell too little.
+        """
+        return self.groups.share if self.groups.n >= _ENOUGH else 0.0
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether something was cut short, or areas drawn: others may find more with all."""
+        return bool(self.unfinished) or self.n_areas_drawn < self.n_areas
+
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
         whole = self.whole
@@ -144,7 +187,11 @@ class Audit:
             "alone": plain(whole.alone),
             "together": plain(whole.together),
             "remaining": plain(summed(self.remainders)),
+            "zeros": plain(whole.zeros) | {"share": whole.zeros.share},
             "largest_share": self.largest_share,
+            "largest_zeros_share": self.largest_zeros_share,
+            "largest_attribute_share": self.attribute_share,
+            "is_lower_bound": self.is_lower_bound,
         }
 
 
@@ -171,6 +218,11 @@ class Auditor:
         rows = (table.units(row) for row in range(table.n_rows))
         return max(float(moments(units, table.key_range)[1]) for units in rows)
 
+    @property
+    def _top(self) -> int:
+        """From which published or fitted count on cells look alike."""
+        return self.small + 2 * self.ptable.max_noise + 1
+
     def audit(self, space: QuerySpace) -> Audit:
         """Attack all tables of a space together, and count what is found.
 
@@ -187,18 +239,41 @@ class Auditor:
         *,
         seed: int = 0,
         progress: Callable[[int, int], None] | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> tuple[Audit, tuple[Attacked, ...]]:
-        """Attack all tables as `audit` does, and tell of each table, too, what is found."""
+        """Attack all tables as `audit` does, and tell of each table, too, what is found.
+
+        Once `is_over` says so, each step ends with what it has: the audit names these steps.
+        """
+        unfinished = [] if space.is_whole else ["tables"]
+
+        def after(step: str) -> None:
+            if is_over():
+                unfinished.append(step)
+
         estimates = most_probable_counts(
-            space.lattice, space.shown, variance=self.variance, progress=progress
+            space.lattice,
+            space.shown,
+            variance=self.variance,
+            progress=progress,
+            is_over=is_over,
         )
-        truth = space.lattice.sums(space.joint)
-        origins = partial(possible_origins, self.ptable)
-        bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
+        after("fit")
+        truth = space.truth()
+        bounds = count_bounds(
+            space.lattice,
+            space.shown,
+            origins=partial(possible_origins, self.ptable),
+            equal_noise=True,
+            is_over=is_over,
+        )
+        after("bounds")
         attacked = self._attacked(space, truth, estimates, bounds)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
+        remaining = tuple(self._remaining(space, truth, estimates, bounds, is_over))
+        after("differences")
         audit = Audit(
             small=self.small,
             confidence=self.confidence,
@@ -209,7 +284,9 @@ class Auditor:
                 replace(summed(some), n_variables=size)
                 for size, some in sorted(by_size.items())
             ),
-            remainders=tuple(self._remaining(space, truth, estimates, bounds)),
+            remainders=remaining,
+            groups=found_groups(space.lattice, space.shown, truth=truth, axes=space.attributes),
+            unfinished=tuple(unfinished),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
@@ -227,28 +304,63 @@ class Auditor:
         estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
     ) -> tuple[Attacked, ...]:
-        """Tell of each table which small counts are found."""
+        """Tell of each table which small counts are found.
+
+        Cells that look alike are those of one table, or of all, whichever finds more: what is
+        frequent differs from table to table, but a table may have few cells.
+        """
         beside = equal_siblings(space.lattice, space.shown)
-        attacks = []
-        for table, cells in space.shown.items():
-            mask = cells.is_shown
-            limits = bounds[table].lower[mask], bounds[table].upper[mask]
-            alone, together = self._guessed(
-                truth[table][mask],
-                cells.published[mask],
-                estimates[table][mask],
-                bounds=limits,
-                clues=[beside[table][mask], limits[0] > 0],
+
+        def every(arrays: Mapping[Levels, NDArray[Any]]) -> NDArray[Any]:
+            return np.concatenate([arrays[t][one.is_shown] for t, one in space.shown.items()])
+
+        true, fit = every(truth), np.maximum(every(estimates), 0)
+        published = every({table: one.published for table, one in space.shown.items()})
+        lower = every({table: one.lower for table, one in bounds.items()})
+        upper = every({table: one.upper for table, one in bounds.items()})
+        flags = [every(beside), lower > 0]
+        root = np.minimum(np.rint(_FINENESS * np.sqrt(fit)), _FINENESS * np.sqrt(self._top))
+        clues = [
+            one.astype(np.int64) for one in (np.minimum(published, self._top), root, *flags)
+        ]
+        of_all = guessed_counts(
+            true,
+            np.clip(np.rint(fit), lower, upper).astype(np.int64),
+            clues,
+            small=self.small,
+            confidence=self.confidence,
+            bounds=(lower, upper),
+            n_coarse=2,
+        )
+        zeros = named_zeros(true, published, clues, confidence=self.confidence, lower=lower)
+        ends = np.cumsum([0, *(int(one.is_shown.sum()) for one in space.shown.values())])
+        parts = [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
+        of_each = [
+            self._guessed(
+                true[part],
+                published[part],
+                fit[part],
+                bounds=(lower[part], upper[part]),
+                clues=[flag[part] for flag in flags],
             )
+            for part in parts
+        ]
+        is_by_table = sum(one.found.right for _, one in of_each) >= of_all.found.right
+        attacks = []
+        for (table, cells), part, (alone, own) in zip(
+            space.shown.items(), parts, of_each, strict=True
+        ):
+            together = own if is_by_table else of_all.part(part)
             attacks.append(
                 Attacked(
                     table=table,
                     n_variables=space.n_variables(space.used(table)),
                     n_tables=1,
-                    n_cells=int(mask.sum()),
+                    n_cells=part.stop - part.start,
                     alone=alone.found,
                     together=together.found,
-                    places=np.flatnonzero(mask)[alone.is_small],
+                    zeros=zeros.part(part).found,
+                    places=np.flatnonzero(cells.is_shown)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
                 )
@@ -261,9 +373,10 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
+        is_over: Callable[[], bool],
     ) -> Iterator[Remaining]:
         """Tell what is found of the sets that two tables differ by, and no table shows."""
-        for one in remainders(space):
+        for one in remainders(space, is_over=is_over):
             above, below = one.above, one.below
             published = one.less(space.shown[above].published, space.shown[below].published)
             lower = one.less(bounds[above].lower, bounds[below].upper)
@@ -295,7 +408,7 @@ class Auditor:
         clues: Sequence[Flags],
     ) -> tuple[Guesses, Guesses]:
         """Guess counts from what is published of them alone, and together with all tables."""
-        top = self.small + 2 * self.ptable.max_noise + 1
+        top = self._top
         clue = np.clip(published, -top, top)
         near = np.clip(np.rint(estimates), *bounds).astype(np.int64)
         halves = np.clip(np.rint(2 * estimates).astype(np.int64), 0, 2 * top)
@@ -312,6 +425,7 @@ def summed(some: Sequence[Exposure]) -> Exposure:
         n_cells=sum(one.n_cells for one in some),
         alone=sum((one.alone for one in some), Found()),
         together=sum((one.together for one in some), Found()),
+        zeros=sum((one.zeros for one in some), FoundZeros()),
     )
 
 
@@ -323,6 +437,7 @@ def open_space(
     areas: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[QuerySpace, Auditor]:
     """Build all cells that the rules of a service permit; return them and who attacks them.
 
@@ -341,10 +456,12 @@ def open_space(
         Of the draw.
     progress
         Called with a stage, what is done and all of it.
+    is_over
+        Asked whether to leave out the tables that were not yet built.
     """
     bare = service.changed(ledger=None, audit=ServiceAudit())
     with open_answerer(bare, is_kept=False) as answerer:
         answers = answerer()
-        space = query_space(answers, areas=areas, seed=seed, progress=progress)
+        space = query_space(answers, areas=areas, seed=seed, progress=progress, is_over=is_over)
         table = answers.ptable
     return space, Auditor(small=small, confidence=confidence, ptable=table)

@@ -1,6 +1,7 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,14 +43,38 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
         _part(name, summed([one for one in attacked if place in space.used(one.table)]))
         for place, name in enumerate(space.variables)
     ]
+    areas = tuple(_areas(space, attacked))
     return {
         "variables": tuple(one for one in variables if one.n_tables),
-        "areas": _worst(_areas(space, attacked)),
+        "areas": _worst(areas),
+        "interval": None
+        if space.n_areas_drawn >= space.n_areas
+        else _interval(areas, space.n_areas),
         "tables": _worst(tables),
         "drawn": space.area.codes
         if space.area is not None and space.n_areas_drawn < space.n_areas
         else (),
     }
+
+
+def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float]:
+    """Bound the share found in all areas by those drawn, at 95 %.
+
+    The share is a ratio of two means over areas drawn without replacement (Cochran 1977, 6.4);
+    of one area nothing is known of the others.
+    """
+    from scipy.stats import t as student
+
+    n = len(areas)
+    small = np.array([one.n_small for one in areas], float)
+    found = np.array([one.together for one in areas], float)
+    if n < 2 or not small.sum():
+        return 0.0, 1.0
+    share = float(found.sum() / small.sum())
+    rest = float(((found - share * small) ** 2).sum() / (n - 1))
+    error = math.sqrt((1 - n / n_areas) * rest / n) / float(small.mean())
+    reach = float(student.ppf(0.975, n - 1)) * error
+    return max(0.0, share - reach), min(1.0, share + reach)
 
 
 def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
@@ -99,6 +124,7 @@ def growth_of(
     *,
     seed: int,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> GrowthFact | None:
     """Attack more and more tables, each with its margins, and count what is found.
 
@@ -113,6 +139,8 @@ def growth_of(
         Of the order.
     progress
         Called with a stage, the attacks done and all of them.
+    is_over
+        Asked before each attack whether to give up: then there is no picture.
     """
     of_all = {one.table: one for one in attacked}
     largest = sorted(table for table, of in space.parents.items() if of == {table})
@@ -124,6 +152,8 @@ def growth_of(
     first = next(size for size in steps if n_small[size - 1] >= _FIRST * n_small[-1])
     points = []
     for done, size in enumerate(steps):
+        if is_over():
+            return None
         if progress is not None:
             progress("more and more tables", done, len(steps))
         by_table = of_all
@@ -155,13 +185,14 @@ def exposure_facts(
     parts: Mapping[str, Any],
     *,
     limit: float | None,
+    limits: Mapping[str, Any],
     steps: Iterable[Step],
     noise: Iterable[ClosureFact] = (),
     growth: GrowthFact | None,
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
     """Gather all that the page of an audit says, of a service or of a release."""
-    names = ("small", "confidence", "n_areas", "n_areas_drawn", "seed")
+    names = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "unfinished")
     values: dict[str, Any] = {name: getattr(audit, name) for name in names}
     of_all = ("guessed", "sure", "sure_wrong", "certain")
     values |= {name: getattr(audit.whole.together, name) for name in of_all}
@@ -171,6 +202,11 @@ def exposure_facts(
         **values,
         largest_share=audit.largest_share,
         limit=limit,
+        zeros=audit.whole.zeros,
+        largest_zeros_share=audit.largest_zeros_share,
+        groups=audit.groups,
+        attribute_share=audit.attribute_share,
+        **limits,
         whole=_part("", audit.whole),
         remaining=_part("", summed(audit.remainders)),
         differences=_worst(_part(one.name, one) for one in audit.remainders),

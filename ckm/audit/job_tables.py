@@ -3,7 +3,7 @@
 import itertools
 import json
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -66,6 +66,7 @@ def open_release(
     small: int = 2,
     confidence: float = 0.95,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[QuerySpace, Auditor, ReleaseTables]:
     """Build all cells of the tables of a job; return them, who attacks them, and their names.
 
@@ -80,6 +81,8 @@ def open_release(
         See `ckm.audit.audit.Audit`.
     progress
         Called with a stage, what is done and all of it.
+    is_over
+        Asked whether to leave out the tables that were not yet built.
 
     Raises
     ------
@@ -111,7 +114,7 @@ def open_release(
                 ),
                 hint=Message("fewer margins or dimensions, or split it"),
             )
-        space = query_space(answers, queries.values(), progress=progress)
+        space = query_space(answers, queries.values(), progress=progress, is_over=is_over)
         table = answers.ptable
     if release.service.populations:
         filters = [of.where for of in release.service.populations.values()]

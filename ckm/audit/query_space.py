@@ -3,21 +3,22 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.audit.axes import Areas, Axes, SpaceTables
+from ckm.audit.axes import Areas, SpaceTables
 from ckm.config.service.service import Service
 from ckm.errors import ConfigError
 from ckm.service.answering.answer import Answerer, Permitted
 from ckm.service.answering.query import Query, Selection
-from footing.arrays import Flags, Integers, Levels, along
+from footing.arrays import AnyIntegers, Flags, Integers, Levels, along
 from footing.messages import Message, Name
 from footing.progress import Progress
+from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 from tables.cells.axes import Axis
 
@@ -38,17 +39,20 @@ class QuerySpace(SpaceTables):
         The places of the variables that tell something of a person: those that are sensitive,
         or where none is, all but the areas.
     joint
-        The true counts of the joint cells.
+        The joint cells that hold records.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
+    is_whole
+        Whether all tables are there that may be asked for, of these areas.
     """
 
     lattice: Lattice
     mandatory: frozenset[str]
     attributes: tuple[int, ...]
-    joint: Integers
+    joint: JointCells
     n_areas: int
     n_areas_drawn: int
+    is_whole: bool = True
 
     def used(self, table: Levels) -> dict[int, int]:
         """Return what a table shows: its variables and population, by place, as levels."""
@@ -89,18 +93,22 @@ class QuerySpace(SpaceTables):
             for table, of in self.parents.items()
         }
         tables = {table: one for table, one in self.shown.items() if parents[table]}
-        groups, joint = list(self.lattice.groups), self.joint
+        groups, unused = list(self.lattice.groups), []
         for place, names in enumerate(self.level_names):
             if all(table[place] == len(names) for table in tables):
                 groups[place] = [np.zeros(1, np.int64)] * (len(names) + 1)
-                joint = joint.sum(axis=place, keepdims=True)
+                unused.append(place)
         return replace(
             self,
             lattice=Lattice(groups, list(tables)),
             shown=tables,
             parents={table: parents[table] for table in tables},
-            joint=joint,
+            joint=self.joint.without(unused),
         )
+
+    def truth(self) -> dict[Levels, Integers]:
+        """Return the true counts of all tables. Disclosive."""
+        return self.joint.sums(self.lattice)
 
 
 def query_space(
@@ -110,6 +118,7 @@ def query_space(
     areas: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> QuerySpace:
     """Ask for every table of one level of each variable, and gather what the rules permit.
 
@@ -126,6 +135,8 @@ def query_space(
         Of the draw.
     progress
         Called with a stage, the tables done and all of them.
+    is_over
+        Asked after each table whether to leave out the others.
 
     Raises
     ------
@@ -141,7 +152,10 @@ def query_space(
     if populations:
         members = [inside.astype(np.int64) for inside in populations.values()]
         groups[-1] = [groups[-1][0], *members, groups[-1][-1]]
-    at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
+    at = [
+        _places(axis, axis.levels[0].ranks)[rank]
+        for axis, rank in zip(axes, counts.ranks, strict=True)
+    ]
     area = _areas(answerer, groups)
     sample, n_areas = _drawn(area, groups, at, areas=areas, seed=seed)
     numbers = counts.count
@@ -151,50 +165,48 @@ def query_space(
     by_levels: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
     all_queries = list(_queries(answerer, names) if queries is None else queries)
+    is_whole = True
     for done, query in enumerate(all_queries):
         if progress is not None:
             progress("tables", done, len(all_queries))
-        tables = _tables_of(query, answerer, names)
+        tables = _tables_of(query, answerer, names, sample)
         if populations:
             tables = dict(_of_population(tables, query.population, list(populations)))
-        if sample is not None:
-            tables = sample.tables(tables)
         for table, one in tables.items():
             earlier = by_levels.get(table, one)
             by_levels[table] = replace(one, is_shown=one.is_shown | earlier.is_shown)
             parents.setdefault(table, set()).add(min(tables))  # variables at their finest
+        if by_levels and is_over():
+            is_whole = done + 1 == len(all_queries)
+            break
     if not by_levels:
         raise ConfigError(
             Message("The rules permit no table: there is nothing that callers could find out."),
             hint=Message("see [rules], and whether the data hold any records"),
         )
-    fitting = Axes(
+    lattice = Lattice(groups, list(by_levels))
+    return QuerySpace(
         variables=names,
         level_names=(
             *(answerer.variables[name].level_names for name in names),
             *([("", *populations)] if populations else []),
         ),
-        groups=groups,
-        at=at,
         shown=by_levels,
         parents={table: frozenset(of) for table, of in parents.items()},
         area=area,
-    ).fitting()
-    lattice = Lattice(fitting.groups, list(fitting.shown))
-    joint = np.zeros(lattice.shape, np.int64)
-    np.add.at(joint, tuple(fitting.at), numbers)
-    return QuerySpace(
-        **{field.name: getattr(fitting, field.name) for field in fields(SpaceTables)},
         lattice=lattice,
         mandatory=frozenset(answerer.settings.mandatory),
         attributes=tuple(
-            place
-            for place, name in enumerate(fitting.variables)
-            if name in _attributes(answerer.service)
+            place for place, name in enumerate(names) if name in _attributes(answerer.service)
         ),
-        joint=joint,
+        joint=JointCells(
+            shape=lattice.shape,
+            places=tuple(np.asarray(one, np.int64) for one in at),
+            counts=np.asarray(numbers, np.int64),
+        ),
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
+        is_whole=is_whole,
     )
 
 
@@ -242,14 +254,9 @@ class _Sample:
         places[self.axis] = (np.cumsum(self.kept) - 1)[places[self.axis]]
         return places, counts[is_in]
 
-    def tables(self, tables: Mapping[Levels, Shown]) -> dict[Levels, Shown]:
-        """Keep what tables by area show of these."""
-        by_area = {}
-        for table, one in tables.items():
-            if (level := table[self.axis]) in self.area.levels:
-                inside = np.unique(self.groups[level][self.kept])
-                by_area[table] = one.mapped(partial(np.take, indices=inside, axis=self.axis))
-        return by_area
+    def inside(self, level: int) -> Integers:
+        """Return the areas of a level that are kept, by place."""
+        return np.unique(self.groups[level][self.kept])
 
 
 def _drawn(
@@ -283,10 +290,10 @@ def _groups(axis: Axis) -> list[Integers]:
     return [axis.raised(finest, 0, level).astype(np.int64) for level in range(len(axis.levels))]
 
 
-def _places(axis: Axis, level: int) -> Integers:
-    """Return the place of each category, by rank, among those of a level."""
+def _places(axis: Axis, ranks: AnyIntegers) -> Integers:
+    """Return the place of each category, by rank, among some; -1 where it is none of them."""
     place = np.full(axis.size, -1, np.int64)
-    place[axis.levels[level].ranks] = np.arange(axis.levels[level].size)
+    place[ranks] = np.arange(len(ranks))
     return place
 
 
@@ -325,10 +332,12 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     yield Query(selections=selections, population=population)
 
 
-def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict[Levels, Shown]:
+def _tables_of(
+    query: Query, answerer: Answerer, names: tuple[str, ...], sample: _Sample | None
+) -> dict[Levels, Shown]:
     """Return what the rules let pass of a query, without margins that it does not ask for."""
     permitted = answerer.permitted(query)
-    tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+    tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names, sample))
     if query.margins is None:
         return tables
     margins = {_placed(query, levels, answerer, names) for levels in query.margins}
@@ -336,9 +345,12 @@ def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict
 
 
 def _shown_by(
-    permitted: Permitted, answerer: Answerer, names: tuple[str, ...]
+    permitted: Permitted,
+    answerer: Answerer,
+    names: tuple[str, ...],
+    sample: _Sample | None,
 ) -> Iterator[tuple[Levels, Shown]]:
-    """Give what a permitted query shows, its margins among it."""
+    """Give what a permitted query shows, its margins among it; of a sample, tables by area."""
     variables = [answerer.variables[name] for name in names]
     active = [names.index(s.variable) for s in permitted.plan.active]
     top_level = [len(variable.axis.levels) - 1 for variable in variables]
@@ -349,6 +361,11 @@ def _shown_by(
         of_level = [
             v.axis.levels[level].ranks for v, level in zip(variables, table, strict=True)
         ]
+        if sample is not None:
+            if table[sample.axis] not in sample.area.levels:
+                continue
+            inside = sample.inside(table[sample.axis])
+            of_level[sample.axis] = of_level[sample.axis][inside]
         sizes = [len(one) for one in of_level]
         if (n_cells := math.prod(sizes)) > MAX_JOINT:
             raise ConfigError(
@@ -373,8 +390,9 @@ def _shown_by(
         published = np.zeros(is_shown.shape, np.int64)
         at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
         for place, codes in zip(active, ranks, strict=True):
-            at[place] = _places(variables[place].axis, table[place])[codes]
-        published[tuple(at)] = numbers["count"]
+            at[place] = _places(variables[place].axis, of_level[place])[codes]
+        is_there = np.all([place >= 0 for place in at], axis=0)
+        published[tuple(place[is_there] for place in at)] = numbers["count"][is_there]
         yield table, Shown(published=published, is_shown=is_shown)
 
 

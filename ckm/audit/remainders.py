@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ckm.audit.query_space import QuerySpace
 from footing.arrays import Flags, Integers, Levels, along
+from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import added
 
 
@@ -70,12 +71,14 @@ class Remainders:
         return replace(self, is_kept=is_kept) if is_kept.any() else None
 
 
-def remainders(space: QuerySpace) -> Iterator[Remainders]:
+def remainders(
+    space: QuerySpace, *, is_over: Callable[[], bool] = lambda: False
+) -> Iterator[Remainders]:
     """Give the sets of records that no table shows, but that two tables differ by; each once.
 
     The tables are alike but for the level of one variable. Or the first shows one variable and
     the second another, and no table shows both as they do: then a category lies inside another
-    where all its records do.
+    where all its records do. Once `is_over` says so, no more pairs of tables are looked at.
     """
     lattice, tables, rng = space.lattice, space.shown, np.random.default_rng(0)
     numbers = [rng.integers(1 << 63, size=n, dtype=np.uint64) for n in lattice.shape]
@@ -85,7 +88,8 @@ def remainders(space: QuerySpace) -> Iterator[Remainders]:
         sums = [added(number, of[level], axis=0) for number, of, level in axes]
         sets[table] = reduce(np.multiply.outer, sums)
     places = cache(partial(_places, space.joint))
-    pairs = (_remainders(space, *pair, places(*pair[-1])) for pair in _pairs(space))
+    some = itertools.takewhile(lambda _: not is_over(), _pairs(space))
+    pairs = (_remainders(space, *pair, places(*pair[-1])) for pair in some)
     differences = [one for one in pairs if one is not None]
     table_sets = [sets[table][one.is_shown] for table, one in tables.items()]
     every = [*table_sets, *(one.less(sets[one.above], sets[one.below]) for one in differences)]
@@ -118,13 +122,11 @@ def _pairs(space: QuerySpace) -> Iterator[tuple[Levels, Levels, tuple[int, int]]
                 yield above, below, (axis, other)
 
 
-def _places(joint: Integers, axis: int, other: int) -> tuple[Integers, Integers]:
+def _places(joint: JointCells, axis: int, other: int) -> tuple[Integers, Integers]:
     """Return which finest categories of two variables, or of one, occur together."""
     if axis == other:
         return (np.arange(joint.shape[axis]),) * 2
-    rest = tuple(place for place in range(joint.ndim) if place not in {axis, other})
-    first, second = np.nonzero(joint.any(axis=rest))
-    return (first, second) if axis < other else (second, first)
+    return joint.pairs(axis, other)
 
 
 def _remainders(

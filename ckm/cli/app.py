@@ -39,6 +39,7 @@ _VERBS = {
     "synth": "ckm.cli.synth.synth:synth",
     "dpsgd": "ckm.cli.dpsgd.dpsgd:dpsgd",
     "job": "ckm.cli.job:job",
+    "service": "ckm.cli.job:service",
     "schema": "ckm.cli.job:schema",
     "completion": "ckm.cli.completion:completion",
 }

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
+    from ckm.audit.query_space import QuerySpace
     from ckm.cli.terminal.console import Terminal
+    from ckm.config.job.report import JobLimits
+    from ckm.config.service.sections import ServiceAudit
     from reports.facts.exposure import ClosureFact, ExposureFacts
 
 _PATH = click.Path(path_type=Path)
@@ -81,6 +84,13 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     "default largest_share of [audit].",
 )
 @click.option(
+    "--limit-cpu",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    metavar="SECONDS",
+    help="Stop after so many CPU seconds with what is found by then: a lower bound, exit 1.",
+)
+@click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
 )
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
@@ -96,6 +106,7 @@ def audit(
     areas: int | None,
     seed: int,
     limit: float | None,
+    limit_cpu: float | None,
     output: Path | None,
     lang: str | None,
     force: bool,
@@ -109,6 +120,7 @@ def audit(
     ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
     ckm audit service.toml --limit 0.1                what to close until 10 % are found
     ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
+    ckm audit job.toml --limit-cpu 60                 what a minute of one processor finds
 
     It builds all cells that the rules of a service permit, or the tables of a job with those
     that its ledger has of before, so it takes longer than one answer, and needs the secret.
@@ -117,6 +129,7 @@ def audit(
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
+    from ckm.audit.effort import CpuLimit
     from ckm.audit.job_tables import open_release
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
@@ -139,10 +152,13 @@ def audit(
     job = read_job(file) if service is None else service.job
     own_limit = job.report.limits.all_tables if service is None else settings.largest_share
     limit = own_limit if limit is None else limit
+    is_spent = CpuLimit(limit_cpu).is_over
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
         if service is None:
-            space, auditor, release = open_release(file, **options, progress=report_progress)
+            space, auditor, release = open_release(
+                file, **options, progress=report_progress, is_over=is_spent
+            )
             plan = release.service
         else:
             plan, release = service, None
@@ -152,26 +168,43 @@ def audit(
                 areas=settings.areas if areas is None else areas,
                 seed=seed,
                 progress=report_progress,
+                is_over=is_spent,
             )
+        _tell_cost(terminal, space)
         audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
             progress=partial(report_progress, "all tables together"),
+            is_over=is_spent,
         )
-        is_over = limit is not None and audit_result.largest_share > limit
+        parts = parts_of(space, attacked)
+        share = max(audit_result.largest_share, *(parts["interval"] or (0.0,)))
+        is_over = limit is not None and share > limit
         growth = (
-            growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
+            growth_of(
+                space,
+                auditor,
+                attacked,
+                seed=seed,
+                progress=report_progress,
+                is_over=is_spent,
+            )
             if output is not None and output != _beside(output)
             else None
         )
-        again: dict[str, Any] = {"limit": limit, "progress": report_progress}
+        again: dict[str, Any] = {
+            "limit": limit,
+            "progress": report_progress,
+            "is_over": is_spent,
+        }
         steps = advise(space, auditor, is_release=is_release, **again) if is_over else ()
         noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
     facts = exposure_facts(
         plan,
         audit_result,
-        parts_of(space, attacked),
+        parts,
         limit=limit,
+        limits=_limits_of(settings if service else job.report.limits),
         steps=steps,
         noise=noise,
         growth=growth,
@@ -191,15 +224,84 @@ def audit(
     _tell(terminal, facts, release.left_out if release else {})
     for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
-    if is_over and limit is not None:
-        _show_advice(terminal, steps, noise, limit=limit)
+    _require_within(terminal, facts, steps, noise)
+
+
+def _limits_of(settings: ServiceAudit | JobLimits) -> dict[str, float | None]:
+    """Return the limits of occupied zeros and of attributes."""
+    from ckm.config.service.sections import ServiceAudit
+
+    names = ("occupied_zeros", "attributes")
+    if isinstance(settings, ServiceAudit):
+        names = ("largest_zeros_share", "largest_attribute_share")
+    return dict(
+        zip(
+            ("zeros_limit", "attribute_limit"),
+            (getattr(settings, name) for name in names),
+            strict=True,
+        )
+    )
+
+
+def _tell_cost(terminal: Terminal, space: QuerySpace) -> None:
+    """Tell what the attack is about to cost."""
+    from ckm.audit.effort import estimated_cost
+
+    cost = estimated_cost(space)
+    message = Message(
+        "attacking {tables:,} tables together takes some {seconds:,} CPU s and {megabytes:,} "
+        "MB more",
+        tables=len(space.shown),
+        seconds=math.ceil(cost.seconds),
+        megabytes=math.ceil(cost.megabytes),
+    )
+    terminal.step("cost", message)
+
+
+def _require_within(
+    terminal: Terminal,
+    facts: ExposureFacts,
+    steps: Sequence[Step],
+    noise: Sequence[ClosureFact],
+) -> None:
+    """Refuse what is above a limit, with advice, and what was cut short."""
+    from reports.pages.exposure import is_over
+
+    if facts.is_over and facts.limit is not None:
+        _show_advice(terminal, steps, noise, limit=facts.limit)
         raise CheckFailedError(
             Message(
                 "More small counts are found, of all tables, of those of one number of "
                 "variables, or of what two tables differ by, than the limit of {limit:.1%}.",
-                limit=limit,
+                limit=facts.limit,
             ),
-            hint=_way_out(steps, limit=limit),
+            hint=_way_out(steps, limit=facts.limit),
+        )
+    if is_over(facts.zeros_limit, facts.largest_zeros_share):
+        raise CheckFailedError(
+            Message(
+                "More of the non-empty cells published as 0 are named than the limit of "
+                "{limit:.1%}.",
+                limit=facts.zeros_limit,
+            ),
+            hint=Message("offer coarser levels or fewer variables together, or more noise"),
+        )
+    if is_over(facts.attribute_limit, facts.attribute_share):
+        raise CheckFailedError(
+            Message(
+                "More statements that all of a cell have one category are right than the limit "
+                "of {limit:.1%}.",
+                limit=facts.attribute_limit,
+            ),
+            hint=Message("offer coarser cells of what is sensitive, or fewer margins of it"),
+        )
+    if facts.unfinished:
+        raise CheckFailedError(
+            Message(
+                "The attack was cut short by --limit-cpu: what is found is a lower bound, and "
+                "meets no limit."
+            ),
+            hint=Message("run it with more CPU seconds, or without --limit-cpu"),
         )
 
 
@@ -224,7 +326,10 @@ def _write(
     from reports.pages.exposure import cautions
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
-    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
+    more = (
+        *("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn"),
+        *("interval", "zeros_limit", "attribute_limit"),
+    )
     content = {
         "kind": KIND,
         "version": engine_version(),

@@ -112,6 +112,61 @@ def init(
     click.echo(str(output))
 
 
+@click.group(cls=Group)
+def service() -> None:
+    """Begin a service file."""
+
+
+@service.command("init")
+@click.argument("data")
+@output_options("The service file to write.", ".toml", default="service.toml")
+@click.option("--table", help="The table of a DuckDB file.")
+@csv_options
+@with_terminal
+def service_init(
+    terminal: Terminal,
+    /,
+    *,
+    data: str,
+    output: Path,
+    table: str | None,
+    reading: "ReadOptions",
+) -> None:
+    """Draft a service from data: variables, hierarchies, areas, noise, each with its reason.
+
+    DATA is what ckm job init takes. ckm check and ckm serve take the draft as it is, once keys
+    are drawn where no column tells records apart. What an office has to decide is marked.
+
+    Examples
+    --------
+    ckm service init people.parquet
+    ckm keys secret secret.key
+    ckm check service.toml
+    ckm audit service.toml
+    ckm serve service.toml
+    """
+    from ckm.config.draft import draft_job
+
+    draft = draft_job(
+        data,
+        output=output.absolute(),
+        table=table,
+        reading=reading,
+        say=terminal.say,
+        is_service=True,
+    )
+    # Its owner alone may read it: it tells of the data.
+    write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
+    if not draft.unique:
+        terminal.warn(
+            "no identifier",
+            Message(
+                "No column tells records apart: {output} says how", output=Name(output.name)
+            ),
+        )
+    click.echo(str(output))
+
+
 def _measured_limits(draft: "JobDraft", source: "Source") -> dict[str, float]:
     """Give the strictest limits that the drafted noise keeps on the drafted tables."""
     from ckm.assessment.drafted_limits import drafted_limits

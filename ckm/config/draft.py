@@ -46,6 +46,7 @@ _FEW, _MANY = 30, 100_000
 _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
+_MOST_OFFERED = 6  # variables of a drafted service, as many as a table may have
 _SLACK = 1.2  # numbers of values may be estimates
 _LABELS = {"Total", "(missing)"}
 _YOUNG, _OLDEST = 20, 130
@@ -176,6 +177,7 @@ def draft_job(
     reading: ReadOptions | None = None,
     say: Callable[[str], str] = str,
     measure: Callable[[JobDraft, Source], Mapping[str, float]] | None = None,
+    is_service: bool = False,
 ) -> JobDraft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
@@ -193,6 +195,8 @@ def draft_job(
         Translates comments.
     measure
         Gives the limits that the drafted tables keep under the drafted noise, by key.
+    is_service
+        Whether the text is that of a service, which offers the variables, and not of a job.
     """
     place = place_of(data)
     with open_source(place, table=table, options=reading) as source:
@@ -220,7 +224,8 @@ def draft_job(
         )
     if not place.is_elsewhere:
         place = place_of(Path(os.path.relpath(data, output.parent)))
-    lines = _text(
+    write = _service_text if is_service else _text
+    lines = write(
         draft, place, table=table, folder=output.parent, reading=reading or ReadOptions()
     )
     draft.text = "".join(f"{_written(line, say)}\n" for line in lines)
@@ -476,6 +481,84 @@ def _text(
         )
         lines += ["", _note(refused)]
         lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in draft.refused.items()]
+    return lines
+
+
+def _service_text(
+    draft: JobDraft, place: Place, *, table: str | None, folder: Path, reading: ReadOptions
+) -> list[str | _Noted]:
+    """Write a service that offers the variables of the drafted tables."""
+    nested = {column for chain in draft.hierarchies.values() for column in chain}
+    usual = [name for name, bands in draft.bands.items() if bands.is_usual]
+    plain = [name for name in draft.categories if name not in nested]
+    names = [*draft.hierarchies, *plain, *usual][:_MOST_OFFERED]
+    columns = {name: draft.hierarchies.get(name, [name]) for name in names}
+    area = next((n for n in names if any(map(_PLACE.search, [n, *columns[n]]))), None)
+    lines: list[str | _Noted] = [
+        _note(
+            Message("A service, drafted by ckm service init: see what is marked with decide.")
+        ),
+        _note(Message("Comments tell shares and categories of the data: keep them inside.")),
+        "schema = 1",
+        "",
+        "[service]",
+        _setting('id = "data"', Message("decide: its name in addresses")),
+        _setting('title = "Data"', Message("decide: what readers see; or a text a language")),
+        _setting('# source = "…"', Message("decide: who is responsible for the data")),
+        _setting('# contact = "…"', Message("decide: whom readers ask")),
+        _setting("# updated = 2026-01-31", Message("decide: the date of the data")),
+        _setting("# figure_margins = 95", Message("decide: tell what noise does to figures")),
+        "",
+        *_data(draft, place, table, reading),
+        "",
+        "[keys]",
+        _secret(folder),
+        "",
+        _setting("[ptable]", Message("decide: the same noise as in releases of these data")),
+        *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
+        "",
+    ]
+    chains = {name: draft.hierarchies[name] for name in names if name in draft.hierarchies}
+    if chains:
+        note = Message("decide: each value of a column lies in one value of the column before")
+        lines.append(_setting("[hierarchies]", note))
+        lines += [f"{_key(name)} = {_quoted(chain)}" for name, chain in chains.items()]
+        lines.append("")
+    categories = {name: draft.categories[name] for name in plain if name in names}
+    if categories:
+        note = Message(
+            "decide: these codes are printed; add what may occur, so that its zeros are known"
+        )
+        lines.append(_setting("[categories]", note))
+        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in categories.items()]
+        lines.append("")
+    for name in names:
+        lines += ["[[variable]]", f"name = {_quoted(name)}"]
+        lines.append(_setting(f"labels = {_quoted(name)}", Message("decide: what readers see")))
+        if name in draft.bands:
+            lines += _banded(name, draft.bands[name])[2:]
+        if name == area:
+            note = Message("decide: rules are judged area by area")
+            lines.append(_setting("is_area = true", note))
+        if name == area or name in plain:
+            note = Message("decide: names of the codes, a CSV file of code,en,fr")
+            lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
+        lines.append("")
+    if area is not None and len(columns[area]) > 1:
+        note = Message("decide: levels of areas where tables have fewer variables")
+        lines += ["[rules]", _setting(f"small_areas = {_quoted(columns[area][-1:])}", note), ""]
+    audit = Message("decide, after ckm audit: what all tables together may give away")
+    lines += [
+        _setting("# [audit]", audit),
+        '# report = "audit.json"',
+        "# largest_share = 0.2",
+        _setting("# [ledger]", Message("decide: compare tables with what was published")),
+        '# path = "ledger.db"',
+        '# official = ["job.toml"]',
+        "",
+        _note(Message("The columns of the data; what is not offered cannot be asked for:")),
+        *_columns(draft, {*names}),
+    ]
     return lines
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ckm.comparison.compare_designs import compare, write_comparison
 from ckm.config import read_designs, read_job
+from ckm.demo.place_names import place_names
 from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
@@ -49,6 +50,7 @@ _OURS = {
     "README.md",
     "designs.toml",
     "job.toml",
+    "place-names.csv",
     "places.csv",
     "register.parquet",
     "secret.key",
@@ -175,6 +177,11 @@ def write_register(
     csv.write_csv(register.places, folder / "places.csv", plain)
     zones = pa.table({name: list(register.zones) for name in ("zone_2015", "zone_2024")})
     csv.write_csv(zones, folder / "zones.csv", plain)
+    names = zip(
+        *place_names(zip(*register.places.to_pydict().values(), strict=True)), strict=True
+    )
+    columns = dict(zip(("code", "en", "fr", "former", "x", "y"), map(list, names), strict=True))
+    csv.write_csv(pa.table(columns), folder / "place-names.csv", plain)
     secret = folder / "secret.key"
     secret.touch(mode=0o600)
     secret.write_text(f"ckm demo secret, seed {seed}: never use it for real data\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -36,7 +37,7 @@ from tables.recoding.variable import as_variables
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -123,6 +124,9 @@ class Engine:
         small for. The numbers are the same to the bit.
     master
         For ``"spark"``: where it runs, all cores of this machine by default.
+    spark
+        A session of Spark, beside which another one of the same Spark is opened, instead of
+        `engine` and `master`; or settings of Spark, ``{"spark.executor.memory": "8g"}``.
     memory_limit, threads
         DuckDB's memory (``"3GB"``) and threads. They never change a result.
 
@@ -181,6 +185,7 @@ class Engine:
         decimal: str = ".",
         engine: Literal["duckdb", "spark"] = "duckdb",
         master: str | None = None,
+        spark: object = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> None:
@@ -199,6 +204,9 @@ class Engine:
                 hierarchies=hierarchies or {},
                 labels=(total_label, missing_label),
             )
+        settings, session = (spark, None) if isinstance(spark, Mapping) else (None, spark)
+        if spark is not None:
+            engine = "spark"
         mix = mix and (cells is None or cell_key is not None)
         own_secret = find_secret(secret, is_needed=mix or id is not None)
         if table_cells is not None:
@@ -223,6 +231,8 @@ class Engine:
             data,
             engine=engine,
             master=master,
+            settings=settings,
+            spark=session,
             table=table,
             cells=table_cells,
             options=ReadOptions(types=types or {}, text=text, decimal=decimal),

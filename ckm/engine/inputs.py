@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ckm.errors import ConfigError
 from footing.messages import Message, Name, Shape, said
@@ -117,6 +118,8 @@ def open_records(
     *,
     engine: str = "duckdb",
     master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    spark: Any = None,
     table: str | None = None,
     cells: GivenCells | None = None,
     columns: Callable[[Source], Mapping[str, str]] | None = None,
@@ -162,7 +165,7 @@ def open_records(
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark
 
-    source = open_spark(place, master=master or LOCAL)
+    source = open_spark(place, master=master or LOCAL, settings=settings, session=spark)
     try:
         derive_variables(source, variables)
     except BaseException:

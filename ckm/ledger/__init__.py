@@ -6,7 +6,12 @@ few records is refused or flagged, whatever words it was asked in.
 """
 
 from ckm.ledger.definition import Definition
-from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
+from ckm.ledger.errors import (
+    LedgerError,
+    ManyCountsError,
+    SecondMethodError,
+    ThinDifferenceError,
+)
 from ckm.ledger.ledger import Ledger, Published, copy_ledger, list_published
 from ckm.ledger.protection import CellProtection
 from ckm.ledger.second_method import SecondMethod
@@ -20,6 +25,7 @@ __all__ = [
     "Definition",
     "Ledger",
     "LedgerError",
+    "ManyCountsError",
     "Published",
     "SecondMethod",
     "SecondMethodError",

@@ -46,6 +46,31 @@ class ThinDifferenceError(CkmError):
         return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))
 
 
+class ManyCountsError(CkmError):
+    """Too many published counts contain a record, so a release was not published.
+
+    Parameters
+    ----------
+    counts, maximum
+        How many there would be, and may be.
+    """
+
+    code = "ckm-many-counts"
+
+    def __init__(self, counts: int, *, maximum: int) -> None:
+        super().__init__(
+            Message(
+                "Nothing was published: a record would be in up to {counts:,} published "
+                "counts, more than maximum_numbers = {maximum:,} in [ledger].",
+                counts=counts,
+                maximum=maximum,
+            ),
+            hint=Message(
+                "leave out tables or margins, or ask for those that were published before"
+            ),
+        )
+
+
 _ONE_NOISE = Message(
     "go back to the p-table of those tables; second_ptable = true in [[report.exceptions]] "
     "publishes them all the same, and says who and why"

@@ -375,6 +375,28 @@ class Ledger:
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.check(submission)
 
+    def definitions(self, histories: Collection[str]) -> Iterator[Definition]:
+        """Give the definitions of the tables recorded in some histories, in order.
+
+        Parameters
+        ----------
+        histories
+            Their names.
+
+        Yields
+        ------
+        Definition
+            What each table is.
+
+        Examples
+        --------
+        >>> list(ledger.definitions({"public"}))  # doctest: +SKIP
+        []
+        """
+        for row in self._store.rows(is_open=True):
+            if row.history in histories:
+                yield Definition.read(row.definition)
+
     def second_methods(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
     ) -> tuple[SecondMethod, ...]:

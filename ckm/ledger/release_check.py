@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ckm.ledger.errors import ThinDifferenceError
+from ckm.ledger.errors import ManyCountsError, ThinDifferenceError
 from ckm.ledger.watch import Watch
 from footing.addresses import Address
 from footing.messages import Message, Name
@@ -45,6 +45,7 @@ class ReleaseCheck:
         self.watch: Watch | None = None
         self._is_strict = rules is None or rules.policy == "refuse"
         self._second_method: Policy = "refuse" if rules is None else rules.second_method
+        self._maximum_numbers = None if rules is None else rules.maximum_numbers
         self._flagged: tuple[ThinPair, ...] = ()
         self.record: dict[str, Any] | None = None
         if ledger is not None and rules is not None:
@@ -68,6 +69,7 @@ class ReleaseCheck:
             return ()
         seconds = self.watch.require_one_method(self._second_method)
         _warn_of_second_methods(seconds)
+        self._count_appearances(self.watch)
         pairs = self.watch.check()
         if pairs and self._is_strict:
             raise ThinDifferenceError(pairs)
@@ -81,6 +83,23 @@ class ReleaseCheck:
         near = tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
         _warn_of_differences(near)
         return (*map(_flagged, seconds), *near)
+
+    def _count_appearances(self, watch: Watch) -> None:
+        """Tell in how many counts a record is, over all releases; refuse too many."""
+        counts = watch.n_counts_with_a_record()
+        logger.info(
+            "%s",
+            Message(
+                "a record is in up to {counts:,} published counts of the ledger and this "
+                "release: averaging leaves at least {share:.1%} of the variance of their noise",
+                counts=counts,
+                share=1 / max(counts, 1),
+            ),
+            extra={"event": "counts of a record", "is_step": True, "counts": counts},
+        )
+        if self._maximum_numbers is not None and counts > self._maximum_numbers:
+            raise ManyCountsError(counts, maximum=self._maximum_numbers)
+        self.record = {**(self.record or {}), "counts_of_a_record": counts}
 
     def publish(self) -> None:
         """Record the tables; only then may anybody see them."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
+from ckm.ledger.appearances import n_counts_with_a_record
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import SecondMethodError
 from ckm.ledger.ledger import Ledger, Policy
@@ -248,6 +250,18 @@ class Watch:
         ()
         """
         return self._ledger.check(self._entries, history=self._history, also=self._also)
+
+    def n_counts_with_a_record(self) -> int:
+        """Return the most counts that contain one record, of the tables seen and recorded.
+
+        Examples
+        --------
+        >>> watch.n_counts_with_a_record()  # doctest: +SKIP
+        4
+        """
+        recorded = self._ledger.definitions({self._history, *self._also})
+        new = (entry.definition for entry in self._entries)
+        return n_counts_with_a_record(itertools.chain(recorded, new))
 
     def standing(self) -> tuple[ThinPair, ...]:
         """Find the thin differences that the tables seen added when recorded before.

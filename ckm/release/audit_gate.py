@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -43,6 +44,21 @@ _WORDS = {"labels", "levels", "categories", "codelist", "title"}
 _WORDS |= {"dataflow"}
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+#: Key of ``[audit]`` → what is found more of than it lets pass.
+_LIMITS = {
+    "largest_share": Message("small counts"),
+    "largest_zeros_share": Message("occupied cells published as 0"),
+    "largest_attribute_share": Message("categories of all of a cell"),
+}
+#: Key of ``[report.limits]`` → its check, and the key of ``[audit]``.
+_CHECKS = {
+    "all_tables": ("all-tables", "largest_share"),
+    "occupied_zeros": ("occupied-zeros", "largest_zeros_share"),
+    "attributes": ("attributes", "largest_attribute_share"),
+}
+
+
 class _Exposure(BaseModel):
     """The tables of one number of variables."""
 
@@ -59,9 +75,26 @@ class _Report(BaseModel):
     confidence: float
     n_areas: int
     n_areas_drawn: int
-    largest_share: Annotated[float, Field(ge=0, le=1)]
+    largest_share: _Share
+    largest_zeros_share: _Share = 1.0  # an audit of before has none of these
+    largest_attribute_share: _Share = 1.0
+    interval: tuple[_Share, _Share] | None = Field(default=None, strict=False)
+    unfinished: list[str] = []
     exposures: list[_Exposure]
     digests: dict[str, str]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """By key of ``[audit]``, the shares held to a limit: beyond any where cut short.
+
+        Of a sample of areas the upper end of its interval counts.
+        """
+        if self.unfinished:
+            return dict.fromkeys(_LIMITS, math.inf)
+        shares = {name: float(getattr(self, name)) for name in _LIMITS}
+        if self.interval is not None:
+            shares["largest_share"] = max(shares["largest_share"], self.interval[1])
+        return shares
 
 
 def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
@@ -150,16 +183,31 @@ def require_audited(service: Service, ptable: PTable) -> None:
                 n_areas_drawn=report.n_areas_drawn,
             ),
         )
-    if audit.largest_share is not None and report.largest_share > audit.largest_share:
+    if report.unfinished:
         raise ConfigError(
             Message(
-                "The audit {path!r} found more small counts than largest_share = "
-                "{largest_share:g} in [audit] lets pass.",
+                "The audit {path!r} was cut short by a limit of CPU time: it is a lower bound, "
+                "and meets no limit.",
                 path=Name(path.name),
-                largest_share=audit.largest_share,
             ),
-            hint=Message("ckm audit {path} says what to close", path=Name(service.path.name)),
+            hint=again,
         )
+    for name, what in _LIMITS.items():
+        limit = getattr(audit, name)
+        if limit is not None and report.shares[name] > limit:
+            raise ConfigError(
+                Message(
+                    "The audit {path!r} found more {what} than {name} = {limit:g} in [audit] "
+                    "lets pass.",
+                    path=Name(path.name),
+                    what=what,
+                    name=Name(name),
+                    limit=limit,
+                ),
+                hint=Message(
+                    "ckm audit {path} says what to close", path=Name(service.path.name)
+                ),
+            )
     if report.n_areas_drawn < report.n_areas:
         logger.warning(
             "%s",
@@ -187,21 +235,32 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     ConfigError
         If the audit cannot be read, or looked at something else.
     """
-    path, limit = job.report.audit, job.report.limits.all_tables
+    path, limits = job.report.audit, job.report.limits
     if path is None:
         return ()
     report = _fitting(path, job, ptable)
     n_tables = sum(exposure.n_tables for exposure in report.exposures)
-    figures = {
-        "share": report.largest_share,
-        "small": float(report.small),
-        "tables": float(n_tables),
-    }
-    outcome: Outcome = "no limit"
-    if limit is not None:
-        outcome = "passed" if report.largest_share <= limit else "failed"
-    allowed = {} if limit is None else {"share": limit}
-    return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=figures),)
+    checks = []
+    for key, (name, figure) in _CHECKS.items():
+        limit = getattr(limits, key)
+        outcome: Outcome = "no limit"
+        if limit is not None:
+            outcome = "passed" if report.shares[figure] <= limit else "failed"
+        elif key != "all_tables":
+            continue
+        checks.append(
+            CheckFact(
+                name=name,
+                outcome=outcome,
+                allowed={} if limit is None else {"share": limit},
+                found={
+                    "share": getattr(report, figure),
+                    "small": float(report.small),
+                    "tables": float(n_tables),
+                },
+            )
+        )
+    return tuple(checks)
 
 
 def _again(path: Path, settings: Service | Job) -> Message:

@@ -17,7 +17,7 @@ from footing.messages import Enumeration, Message, Name, said
 from footing.progress import Progress
 from tables import Secret, SourceError
 from tables.recoding.variable import words_of
-from tables.secret import SECRET_VARIABLE
+from tables.secret import SECRET_VARIABLE, SecretCommand
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -161,26 +161,26 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
 
 def load_secret(job: Job) -> Secret | None:
     """Read the secret of a job from its file or from the environment."""
-    if not job.needs_secret and not _is_given(job.keys.secret):
+    if not job.needs_secret and not _is_given(job.keys.place):
         return None
     return read_secret(
-        job.keys.secret,
+        job.keys.place,
         problem=Message(
             "The job needs a secret: [keys] names no file and CKM_SECRET is not set."
         ),
     )
 
 
-def _is_given(path: Path | None) -> bool:
-    return path is not None or bool(os.environ.get(SECRET_VARIABLE))
+def _is_given(place: Path | SecretCommand | None) -> bool:
+    return place is not None or bool(os.environ.get(SECRET_VARIABLE))
 
 
-def read_secret(path: Path | None, *, problem: str) -> Secret:
-    """Read a secret from its file, or without one from the environment."""
-    if not _is_given(path):
+def read_secret(place: Path | SecretCommand | None, *, problem: str) -> Secret:
+    """Read a secret from its file or a command, or without one from the environment."""
+    if not _is_given(place):
         raise ConfigError(problem, hint=Message("make one with: ckm keys secret secret.key"))
     try:
-        return Secret.from_env() if path is None else Secret.from_file(path)
+        return Secret.from_place(place)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None
 
@@ -189,14 +189,14 @@ def read_secret(path: Path | None, *, problem: str) -> Secret:
 def opened_ledger(
     ledger: LedgerPlace | None,
     *,
-    secret: Path | None,
+    secret: Path | SecretCommand | None,
     noise: str | None = None,
     allows_second_noise: bool = False,
     is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
     """Open a ledger for the time of a block; None where a file names none.
 
-    `secret` is the file of the secret, `noise` what noise depends on beside it, and
+    `secret` is where the secret is read, `noise` what noise depends on beside it, and
     `allows_second_noise` whether somebody allowed another one.
     """
     if ledger is None:
@@ -272,6 +272,7 @@ def open_engine(
     engine = Engine(
         data.place,
         **{name: getattr(data, name) for name in _OF_DATA},
+        spark=data.spark_settings or None,
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,
@@ -400,7 +401,7 @@ def opened_job(
         own_ledger = stack.enter_context(
             opened_ledger(
                 ledger,
-                secret=job.keys.secret,
+                secret=job.keys.place,
                 noise=noise_label(job, ptable),
                 allows_second_noise=job.report.allows_second_ptable,
                 is_kept=is_kept,

@@ -214,7 +214,7 @@ def _opened_originals(
             require_sketchable(ledger.threshold, originals.keys.resolve(source))
             is_there = has_ledger(ledger.target)
             own_ledger = stack.enter_context(
-                opened_ledger(ledger, secret=job.keys.secret, is_kept=is_kept)
+                opened_ledger(ledger, secret=job.keys.place, is_kept=is_kept)
             )
             tell_ledger(ledger, is_there=is_there, step=step)
             if own_ledger is not None:

@@ -77,6 +77,8 @@ def secret_label(job: Job) -> str | None:
     """Tell where the secret of a job lies; None where it needs none."""
     if not job.needs_secret:
         return None
+    if job.keys.secret_command is not None:
+        return "secret_command"
     secret = job.keys.secret
     return secret.name if secret else SECRET_VARIABLE
 

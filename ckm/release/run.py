@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ReleaseError
 from ckm.formats.derivations import derivations_of
 from ckm.methods.internal_files import record_file
+from ckm.release.files.claim import claimed_folder
 from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
@@ -322,6 +323,7 @@ class ReleaseRun:
         check_target(target, may_replace)
         with (
             places_beside(target, is_kept=self._is_kept),
+            claimed_folder(self._job.output.place if self._is_kept else None, target.name),
             self._opened(step=silent, **resources) as run_inputs,
             new_folder(target, may_replace=may_replace, is_kept=self._is_kept) as folder,
         ):

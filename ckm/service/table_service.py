@@ -6,6 +6,7 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 import logging
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.service import Service
@@ -19,6 +20,7 @@ from ckm.service.access.sessions import Sessions
 from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.answer import Answer, Answerer
 from ckm.service.answering.cells.lru_cache import Cache
+from ckm.service.answering.figures import Derivation
 from ckm.service.answering.filtered_sets import FilteredSets
 from ckm.service.answering.messages import ClientError, Phrase, Refusal, explained
 from ckm.service.answering.query import Query
@@ -213,7 +215,7 @@ class TableService:
 
     def serve(
         self,
-        query: Query,
+        asked: Query | Derivation,
         deadline: Deadline | None = None,
         *,
         format: str,  # noqa: A002  (the word of requests)
@@ -222,9 +224,10 @@ class TableService:
         is_job: bool = False,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
+        query = self._query_of(asked)
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
-        key = query.digest, format, language, rules
+        key = asked.digest, format, language, rules
         result: Rendered | Refusal | None = self.rendered.get(key)
         outcome = "repeated"
         account = partial(self._spent, caller=caller)
@@ -232,9 +235,7 @@ class TableService:
         if finding is not None:
             result, outcome = explained(finding, self.variables), finding.rule
         elif result is None:
-            answer = self.answerer.answer(
-                query, settings=rules, deadline=deadline, account=account
-            )
+            answer = self._answered(asked, settings=rules, deadline=deadline, account=account)
             if answer.refusal is not None:
                 result, outcome = answer.refusal, _outcome_of(answer)
             else:
@@ -253,11 +254,29 @@ class TableService:
         self._note(query, caller, form=format, outcome=outcome)
         return result
 
-    def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
+    def _query_of(self, asked: Query | Derivation) -> Query:
+        """Return all that is looked at for an answer, which is what a caller is charged for."""
+        if isinstance(asked, Derivation):
+            return self.answerer.deriver.widened(asked)
+        return asked
+
+    def _answered(self, asked: Query | Derivation, **options: Any) -> Answer:
+        if isinstance(asked, Derivation):
+            return self.answerer.derive(asked, **options)
+        return self.answerer.answer(asked, **options)
+
+    def show(
+        self,
+        asked: Query | Derivation,
+        *,
+        caller: Caller,
+        deadline: Deadline | None = None,
+    ) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
+        query = self._query_of(asked)
         self.require_filters(query, caller)
-        answer = self.answerer.answer(
-            query,
+        answer = self._answered(
+            asked,
             settings=self.rules(caller),
             deadline=deadline,
             account=partial(self._spent, caller=caller),
@@ -286,16 +305,17 @@ class TableService:
 
     def submit(
         self,
-        query: Query,
+        asked: Query | Derivation,
         *,
         format: str,  # noqa: A002
         language: str,
         caller: Caller,
     ) -> Job:
         """Ask for a large table."""
+        query = self._query_of(asked)
         self.require_filters(query, caller)
         work = partial(
-            self.serve, query, format=format, language=language, caller=caller, is_job=True
+            self.serve, asked, format=format, language=language, caller=caller, is_job=True
         )
         return self.jobs.submit(work, owner=caller.id)
 

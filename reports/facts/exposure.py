@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from reports.facts.release import Text
 
 if TYPE_CHECKING:
-    from risk.reconstruction.attributes import FoundAttributes
+    from risk.reconstruction.attributes import FoundAttributes, FoundGroups
+    from risk.reconstruction.lattice import FoundZeros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,18 @@ class ExposureFacts:
     largest_share
         The largest share found, of all tables, of those of one number of variables, or of
         `remaining`.
+    zeros, groups
+        Cells published as 0 that are named as occupied; cells of which a stranger says that all
+        have one category.
+    largest_zeros_share, attribute_share
+        The largest share named of the occupied cells published as 0; the share of right
+        statements, 0 of fewer than 100.
+    zeros_limit, attribute_limit
+        The largest of each that may be; None for none.
+    unfinished
+        The steps that a limit of CPU time cut short.
+    interval
+        Of a sample, where the share found of tables by area lies, at 95 %.
     whole
         All tables.
     guessed, sure, sure_wrong, certain
@@ -136,6 +149,10 @@ class ExposureFacts:
     seed: int
     limit: float | None
     largest_share: float
+    zeros: FoundZeros
+    largest_zeros_share: float
+    groups: FoundGroups
+    attribute_share: float
     whole: PartFact
     guessed: int
     sure: int
@@ -155,5 +172,19 @@ class ExposureFacts:
     left_out: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    zeros_limit: float | None = None
+    attribute_limit: float | None = None
+    unfinished: tuple[str, ...] = ()
+    interval: tuple[float, float] | None = None
     finished: str = ""
     digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def share_held(self) -> float:
+        """The share that is held to the limit: of a sample the upper end of its interval."""
+        return max(self.largest_share, *(self.interval or (0.0,)))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the share is above the limit."""
+        return self.limit is not None and self.share_held > self.limit

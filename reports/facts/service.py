@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Order: TypeAlias = Literal["none", "ascending", "descending"]
-ColumnKind: TypeAlias = Literal["number", "share", "difference"]
+ColumnKind: TypeAlias = Literal["number", "share", "difference", "figure"]
 ShareOf: TypeAlias = Literal["", "total", "rows"]
 NoChart: TypeAlias = Literal["", "columns", "equal"]
 Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
@@ -35,8 +35,8 @@ class Field:
     ----------
     id
         Unique on the page.
-    name, label
-        The variable.
+    name, label, definition
+        The variable, and what it means.
     shows
         Ways to show it; the first leaves it out.
     groups
@@ -55,6 +55,7 @@ class Field:
     shows: tuple[Choice, ...]
     groups: tuple[Group, ...]
     codes: str | None = None
+    definition: str = ""
     find: str = ""
     n_found: int = 0
     n_categories: int = 0
@@ -153,7 +154,9 @@ class Row:
     Parameters
     ----------
     heads, numbers
-        What it is about, and its numbers.
+        What it is about, and its numbers; not a number where there is none.
+    ends
+        The ends of the intervals of its numbers, where these are told.
     n_again
         How many of its first categories stand in the row above, too.
     is_total, has_parts
@@ -162,6 +165,7 @@ class Row:
 
     heads: tuple[Head, ...]
     numbers: tuple[float, ...]
+    ends: tuple[tuple[float, float], ...] = ()
     n_again: int = 0
     is_total: bool = False
     has_parts: bool = False
@@ -213,6 +217,9 @@ class Grid:
         What is drawn of it; the margin of error of its counts, 0 where that is not told.
     share_of
         What its shares are parts of: the total of the column, or its rows.
+    views, figure
+        Ways to look at its numbers, and their addresses; what they are, where they are made
+        of published numbers.
     """
 
     labels: tuple[str, ...]
@@ -227,11 +234,19 @@ class Grid:
     chart: Chart = field(default_factory=Chart)
     margin: int = 0
     share_of: ShareOf = ""
+    views: tuple[Choice, ...] = ()
+    figure: str = ""
 
     @property
     def caption(self) -> str:
         """What it shows, in a line."""
         return " × ".join(self.labels)
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether totals and their parts can be seen side by side."""
+        is_above = any(column.has_parts for column in self.columns)
+        return is_above or any(row.has_parts for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +349,8 @@ class PageFacts:
         tables tell together was examined, in words.
     sign_in, reader
         Where to sign in, or who did.
+    zone, zones_of
+        The name of the areas that are added up; the variable that they are of, in words.
     """
 
     title: str
@@ -367,3 +384,5 @@ class PageFacts:
     audit: str = ""
     sign_in: str = ""
     reader: Reader | None = None
+    zone: str = ""
+    zones_of: str = ""

@@ -81,6 +81,10 @@ class Numbers:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
 
+    def decimals(self, number: float, digits: int) -> str:
+        """Write a number with so many decimals."""
+        return self._decimal(number, "#,##0" + ("." + "0" * digits if digits else ""))
+
     def ratio(self, number: float) -> str:
         r"""Write a ratio or a correlation with four decimals."""
         if 0 < abs(number) < 0.00005:

@@ -33,8 +33,8 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         "headings": headings(words, "exposure", without=without),
         "verdict": verdict,
         "remarks": remarks,
-        "is_over": facts.limit is not None and facts.largest_share > facts.limit,
-        "largest": words.numbers.share(facts.largest_share),
+        "is_over": facts.is_over,
+        "largest": words.numbers.share(facts.share_held),
         "limit": "" if facts.limit is None else words.numbers.share(facts.limit),
         "sure": words.numbers.share(facts.confidence),
         "sizes": _parts(words, facts, "sizes"),
@@ -70,7 +70,11 @@ def _verdict(words: Words, facts: ExposureFacts) -> str:
     if facts.n_areas_drawn == facts.n_areas:
         return _found(words, facts)
     areas = {"drawn": facts.n_areas_drawn, "all": facts.n_areas, "seed": facts.seed}
-    return f"{_found(words, facts)} {_SAID['drawn'].say(words, areas)}"
+    sentences = [_found(words, facts), _SAID["drawn"].say(words, areas)]
+    if facts.interval is not None:
+        low, high = facts.interval
+        sentences.append(_SAID["interval"].say(words, {"low": low, "high": high}))
+    return " ".join([*sentences, _SAID["sample"].say(words)])
 
 
 def _found(words: Words, facts: ExposureFacts) -> str:
@@ -92,6 +96,8 @@ def _found(words: Words, facts: ExposureFacts) -> str:
 def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is certain, and what is found of persons."""
     sentences, persons, remaining = [], facts.persons, facts.remaining
+    if facts.unfinished:
+        sentences.append(_SAID["unfinished"].say(words))
     if facts.whole.n_small:
         sentences.append(
             words.say_many(
@@ -108,11 +114,31 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
             "alone": remaining.alone / remaining.n_small,
         }
         sentences.append(_SAID["remaining"].say(words, values))
+    zeros, groups = facts.zeros, facts.groups
+    if zeros.n_occupied:
+        numbers = {"zeros": zeros.n, "occupied": zeros.n_occupied, "named": zeros.named}
+        shares = {"right": zeros.right / max(zeros.named, 1), "share": zeros.share}
+        sentences.append(_SAID["zeros"].say(words, {**numbers, **shares}))
+    limit = facts.zeros_limit
+    if limit is not None and facts.largest_zeros_share > limit:
+        over = {"limit": limit, "share": facts.largest_zeros_share}
+        sentences.append(_SAID["zeros-over"].say(words, over))
+    if groups.n:
+        sentences.append(_SAID["groups"].say(words, {"n": groups.n, "right": groups.share}))
+    limit = facts.attribute_limit
+    if limit is not None and facts.attribute_share > limit:
+        over = {"limit": limit, "share": facts.attribute_share}
+        sentences.append(_SAID["groups-over"].say(words, over))
     if persons.n:
         ways = ("by_frequency", "alone", "together")
         shares = {name: getattr(persons, name) / persons.n for name in ways}
         sentences.append(_SAID["persons"].say(words, {"persons": persons.n, **shares}))
     return sentences
+
+
+def is_over(limit: float | None, share: float) -> bool:
+    """Tell whether a share is above a limit; None for none."""
+    return limit is not None and share > limit
 
 
 def _parts(words: Words, facts: ExposureFacts, name: str) -> Table:

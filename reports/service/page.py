@@ -1,7 +1,8 @@
 """From facts to the page of a service, and the files that stand beside it."""
 
 import hashlib
-from functools import cache
+import math
+from functools import cache, partial
 from pathlib import Path
 
 from footing.messages import Argument, Message, Name
@@ -18,6 +19,7 @@ ASSETS = {
     "icon.svg": ("icon.svg",),
 }
 
+_EXACT = 1e-9
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 
 
@@ -50,6 +52,7 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             numbers=words.numbers,
             versions=_versions(),
             try_words=lambda other: _try_words(words, other),
+            figure_words=partial(_figure_words, words),
             pictures=()
             if grid is None
             else bars_of_table(words, grid.chart, title=grid.caption, margin=grid.margin),
@@ -108,6 +111,33 @@ def asset(name: str) -> tuple[bytes, str]:
         )
     content = b"\n".join((_TEMPLATES / part).read_bytes() for part in ASSETS[name])
     return content, hashlib.sha256(content).hexdigest()[:16]
+
+
+def _figure_words(
+    words: Words, kind: str, number: float, ends: tuple[float, float] | None = None
+) -> tuple[str, str]:
+    """Say a figure, and where the true one lies; empty where there is none."""
+    end = "{}\N{NO-BREAK SPACE}%" if kind == "share" else "{}"
+    if math.isnan(number):
+        return "", ""
+    digits = 0 if kind in {"count", "rank", "difference"} else 1
+    figure = end.format(words.numbers.decimals(number, digits))
+    if ends is None or math.isnan(ends[0]):
+        return figure, ""
+    low, high = ends
+    if low == high:
+        return figure, ""
+    if kind not in {"count", "rank", "difference"}:
+        digits = _digits(high - low)
+        low = math.floor(low * 10**digits + _EXACT) / 10**digits
+        high = math.ceil(high * 10**digits - _EXACT) / 10**digits
+    said = [words.numbers.decimals(one, digits) for one in (low, high)]
+    return figure, end.format(words.say("%(low)s to %(high)s", low=said[0], high=said[1]))
+
+
+def _digits(width: float) -> int:
+    """Return the decimals of the ends of an interval: a tenth of its width, at most."""
+    return min(4, max(0, 1 - math.floor(math.log10(width) + _EXACT)))
 
 
 def _try_words(words: Words, other: Try) -> str:

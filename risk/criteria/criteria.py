@@ -14,7 +14,8 @@ from risk.criteria.coded import CodedQuestions, CodedRecords, CubeRequest, MakeM
 from risk.criteria.joint import JointTables
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
-from risk.reconstruction.lattice import Lattice, Shown, guessed_counts, most_probable_counts
+from risk.reconstruction.fitted_counts import most_probable_counts
+from risk.reconstruction.lattice import Lattice, Shown, guessed_counts
 from risk.wellformed import require_whole
 
 _CLOSE = 1e-9

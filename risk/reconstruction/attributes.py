@@ -96,3 +96,61 @@ def _guessed(
         alone=right(cells),
         together=right(fit),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGroups(Tally):
+    """How often all records of a cell have the category that a stranger names.
+
+    Equal records have equal noise. So where one category is published like the cell, and all
+    others as 0, the cell has that category alone, or two noises are equal by chance.
+
+    Parameters
+    ----------
+    n
+        How often that is published.
+    right
+        How often all records have the category.
+    """
+
+    n: int = 0
+    right: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the statements that are right."""
+        return self.right / self.n if self.n else 0.0
+
+
+def found_groups(
+    lattice: Lattice,
+    published_cells: Mapping[Levels, Shown],
+    *,
+    truth: Mapping[Levels, NDArray[Any]],
+    axes: Collection[int],
+) -> FoundGroups:
+    """Say of each cell that is published like one of its categories that it has no other.
+
+    Parameters
+    ----------
+    lattice, published_cells, truth, axes
+        See `found_attributes`; each table is held against the one without the variable.
+    """
+    total = FoundGroups()
+    for table, one in published_cells.items():
+        for axis in sorted(axes):
+            top = len(lattice.groups[axis]) - 1
+            above = (*table[:axis], top, *table[axis + 1 :])
+            if table[axis] == 0 and top > 0 and above in published_cells:
+                total += _stated(one, published_cells[above], truth[table], axis)
+    return total
+
+
+def _stated(part: Shown, whole: Shown, truth: NDArray[Any], axis: int) -> FoundGroups:
+    is_seen = whole.is_shown & part.is_shown.all(axis=axis, keepdims=True)
+    is_alike = (part.published == whole.published).any(axis=axis, keepdims=True)
+    n_published = (part.published > 0).sum(axis=axis, keepdims=True)
+    is_stated = is_seen & is_alike & (n_published == 1) & (whole.published > 0)
+    named = np.take_along_axis(truth, part.published.argmax(axis=axis, keepdims=True), axis)
+    is_right = is_stated & (named == truth.sum(axis=axis, keepdims=True))
+    return FoundGroups(n=int(is_stated.sum()), right=int(is_right.sum()))

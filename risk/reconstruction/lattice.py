@@ -1,4 +1,4 @@
-"""Many tables of the same records together: least squares over all their cells at once.
+"""Many tables of the same records together, and what is found of their cells.
 
 Whoever may ask for tables asks for all of them. The tables lie in a lattice: each shows every
 variable at one level, its finest or a coarser one up to the total, and all are sums of the same
@@ -7,7 +7,6 @@ joint cells.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -16,13 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats, Integers, Levels
-from footing.messages import Message
-from risk.errors import RiskError
 
 #: So many joint cells are held at most.
 MAX_JOINT = 20_000_000
-_STEPS = (40, 100)
-_PASSES = 3
 _ENOUGH = 20
 
 
@@ -36,11 +31,6 @@ class Lattice:
         category. The last level is the total.
     tables
         Combinations of levels, one level for each variable.
-
-    Raises
-    ------
-    RiskError
-        If the joint cells are too many to hold.
     """
 
     def __init__(self, groups: Sequence[Sequence[Integers]], tables: Sequence[Levels]) -> None:
@@ -48,19 +38,6 @@ class Lattice:
         self.sizes = [[int(codes.max(initial=0)) + 1 for codes in one] for one in groups]
         self.shape = tuple(len(one[0]) for one in groups)
         self.tables = tuple(dict.fromkeys(tables))
-        joint = int(np.prod([float(size) for size in self.shape]))
-        if joint > MAX_JOINT:
-            raise RiskError(
-                Message(
-                    "All variables together have {joint:,} cells, more than {max_joint:,}.",
-                    joint=joint,
-                    max_joint=MAX_JOINT,
-                ),
-                hint=Message(
-                    "look at a sample of areas, or at fewer variables, or keep two large ones "
-                    "apart: exclusive in [rules]"
-                ),
-            )
         # Level by level of one variable after the other, so that tables share their sums.
         finest = (0,) * len(groups)
         self._above: dict[Levels, tuple[Levels, int]] = {}
@@ -106,6 +83,9 @@ class Lattice:
 
 def added(values: NDArray[Any], codes: Integers, *, axis: int) -> NDArray[Any]:
     """Add up along an axis what has the same code; every code up to the largest occurs."""
+    if not codes.any():  # the total: adding up is faster than by places
+        total: NDArray[Any] = values.sum(axis=axis, keepdims=True)
+        return total
     if (np.diff(codes) < 0).any():
         order = np.argsort(codes, kind="stable")
         codes, values = codes[order], values.take(order, axis=axis)
@@ -132,147 +112,6 @@ class Shown:
     def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Shown:
         """Change both arrays alike."""
         return Shown(published=change(self.published), is_shown=change(self.is_shown))
-
-
-def most_probable_counts(
-    lattice: Lattice,
-    published_cells: Mapping[Levels, Shown],
-    *,
-    variance: float,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[Levels, Floats]:
-    """Fit joint cells to all published counts together, and return what they add up to.
-
-    Parameters
-    ----------
-    lattice, shown
-        The tables, and what they show.
-    variance
-        The variance of the noise of a count.
-    progress
-        Called with the steps done and the most there are.
-
-    Returns
-    -------
-    dict
-        For every table the fitted counts, not rounded.
-
-    Notes
-    -----
-    The joint cells ``x`` that maximise the likelihood of all published counts ``p`` under
-    normal noise of variance ``s``, times a Poisson prior whose means ``m`` are those of
-    independent variables: they make ``|Ax - p|^2 / 2s + sum(x log(x / m) - x)`` least. The dual
-    has a price ``y`` for each published count, ``x = m exp(A'y)``, and is smooth with the
-    gradient ``Ax + s y - p``. Without the prior, least squares fit the noise where the tables
-    say little, and find fewer counts.
-
-    References
-    ----------
-    Csiszár 1975, I-divergence geometry of probability distributions and minimization problems;
-    Liu, Nocedal 1989, On the limited memory BFGS method.
-    """
-    from scipy import optimize
-    from threadpoolctl import threadpool_limits
-
-    minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
-
-    means = _independent(lattice, published_cells)
-    published = _flat(
-        {table: one.published for table, one in published_cells.items()}, published_cells
-    )
-    multipliers = np.zeros(len(published))
-    done = 0
-
-    def joint(all_multipliers: Floats) -> Floats:
-        cells: Floats = means * np.exp(
-            np.minimum(lattice.spread(_tables(all_multipliers, published_cells)), 50)
-        )
-        return cells
-
-    def dual(scaled: Floats, scale: Floats) -> tuple[float, Floats]:
-        y = scaled * scale
-        x = joint(y)
-        gradient = _flat(lattice.sums(x), published_cells) + variance * y - published
-        return float(x.sum() - published @ y + variance / 2 * (y @ y)), gradient * scale
-
-    def tell(_: Floats) -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(min(done, sum(_STEPS)), sum(_STEPS))
-
-    for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
-        scale = 1 / np.sqrt(_flat(lattice.sums(joint(multipliers)), published_cells) + variance)
-        with threadpool_limits(limits=1):  # its small matrices are slower with several
-            solution = minimize(
-                dual,
-                multipliers / scale,
-                (scale,),
-                method="L-BFGS-B",
-                jac=True,
-                callback=tell,
-                options={"maxiter": steps, "maxcor": 30},
-            )
-        multipliers = scale * solution.x
-    return lattice.sums(joint(multipliers))
-
-
-def _flat(
-    tables: Mapping[Levels, NDArray[Any]], published_cells: Mapping[Levels, Shown]
-) -> Floats:
-    """Put the published cells of all tables behind each other."""
-    return np.concatenate(
-        [tables[table][one.is_shown] for table, one in published_cells.items()]
-    ).astype(np.float64)
-
-
-def _tables(values: Floats, published_cells: Mapping[Levels, Shown]) -> dict[Levels, Floats]:
-    """Put values of published cells into their tables, 0 elsewhere."""
-    tables, start = {}, 0
-    for table, one in published_cells.items():
-        tables[table] = np.zeros(one.is_shown.shape)
-        stop = start + int(one.is_shown.sum())
-        tables[table][one.is_shown] = values[start:stop]
-        start = stop
-    return tables
-
-
-def _independent(lattice: Lattice, published_cells: Mapping[Levels, Shown]) -> Floats:
-    """Return the joint cells of independent variables, from the tables of one variable each."""
-    top_level = tuple(len(one) - 1 for one in lattice.groups)
-    of_one = [
-        [
-            (published_cells[table], groups[level])
-            for level in reversed(range(top))
-            if (table := (*top_level[:axis], level, *top_level[axis + 1 :])) in published_cells
-        ]
-        for axis, (top, groups) in enumerate(zip(top_level, lattice.groups, strict=True))
-    ]
-    sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
-    total = (
-        float(
-            published_cells[top_level].published.sum()
-            if top_level in published_cells
-            else max(sums, default=1)
-        )
-        or 1.0
-    )
-    shares = []
-    for axis, size in enumerate(lattice.shape):
-        part = np.full(size, total / size)
-        for one, codes in of_one[axis] * _PASSES:  # levels that do not nest are fitted in turn
-            part *= (_wanted(one, added(part, codes, axis=0), total))[codes]
-        shares.append(part / part.sum())
-    return functools.reduce(np.multiply.outer, shares, np.array(total))
-
-
-def _wanted(cells: Shown, sums: Floats, total: float) -> Floats:
-    """Return by what to multiply sums; what is not shown has the rest of the total."""
-    is_shown = cells.is_shown.ravel()
-    targets = np.maximum(cells.published.ravel(), 0.5)
-    rest = max(total - float(targets[is_shown].sum()), 0.5 * int((~is_shown).sum()))
-    share = rest / max(float(sums[~is_shown].sum()), 1e-9)
-    return np.where(is_shown, targets / np.maximum(sums, 1e-9), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,6 +182,10 @@ class Guesses:
     is_sure: Flags
     is_certain: Flags
 
+    def part(self, cells: slice) -> Guesses:
+        """Keep the guesses of some cells."""
+        return Guesses(**{one.name: getattr(self, one.name)[cells] for one in fields(self)})
+
     @property
     def found(self) -> Found:
         """How many small counts are found."""
@@ -364,6 +207,7 @@ def guessed_counts(
     small: int,
     confidence: float,
     bounds: tuple[Floats, Floats] | None = None,
+    n_coarse: int = 0,
 ) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -382,6 +226,9 @@ def guessed_counts(
     bounds
         The least and the largest count of each cell, shape ``(n,)``, where they are known: no
         guess leaves them.
+    n_coarse
+        How many of the first clues tell what to guess where fewer than 20 others have all of
+        them; 0 for none.
 
     Notes
     -----
@@ -392,11 +239,10 @@ def guessed_counts(
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
         return Guesses(**dict.fromkeys((f.name for f in fields(Guesses)), is_small))
-    group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
-    times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
-    np.add.at(times, (group, capped), 1)
-    others = times[group]
-    others[np.arange(len(truth)), capped] -= 1
+    others = _others_alike(capped, clues, n_values=small + 2)
+    if n_coarse:
+        is_rare = others.sum(axis=1) < _ENOUGH
+        others[is_rare] = _others_alike(capped, clues[:n_coarse], n_values=small + 2)[is_rare]
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
@@ -413,5 +259,122 @@ def guessed_counts(
         is_guessed=is_guessed,
         is_right=best == capped,
         is_sure=is_sure & is_guessed,
+        is_certain=is_certain,
+    )
+
+
+def _others_alike(
+    values: Integers, clues: Sequence[Integers], *, n_values: int
+) -> NDArray[np.int64]:
+    """Count the values of all others with the same clues, shape ``(n, n_values)``."""
+    group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
+    times = np.zeros((int(group.max()) + 1, n_values), np.int64)
+    np.add.at(times, (group, values), 1)
+    others = times[group]
+    others[np.arange(len(values)), values] -= 1
+    return others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundZeros(Tally):
+    """How many cells published as 0 are named that hold records.
+
+    Parameters
+    ----------
+    n, n_occupied
+        How many cells are published as 0, and how many of them hold records.
+    named, right
+        How many are named, as more of the cells that look alike hold records than not, or as
+        no count of 0 fits; how often rightly.
+    sure, sure_wrong
+        How many are named by somebody who is sure enough; how often wrongly.
+    certain
+        How many cannot be empty.
+    """
+
+    n: int = 0
+    n_occupied: int = 0
+    named: int = 0
+    right: int = 0
+    sure: int = 0
+    sure_wrong: int = 0
+    certain: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the cells that hold records which are named."""
+        return self.right / self.n_occupied if self.n_occupied else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class NamedZeros:
+    """What is said of each cell, arrays of shape ``(n,)``, False but of zeros. Disclosive.
+
+    Parameters
+    ----------
+    is_zero, is_occupied
+        Whether it is published as 0, and holds records nevertheless.
+    is_named, is_sure, is_certain
+        See `FoundZeros`.
+    """
+
+    is_zero: Flags
+    is_occupied: Flags
+    is_named: Flags
+    is_sure: Flags
+    is_certain: Flags
+
+    def part(self, cells: slice) -> NamedZeros:
+        """Keep what is said of some cells."""
+        return NamedZeros(**{one.name: getattr(self, one.name)[cells] for one in fields(self)})
+
+    @property
+    def found(self) -> FoundZeros:
+        """How many cells are named."""
+        return FoundZeros(
+            n=int(self.is_zero.sum()),
+            n_occupied=int(self.is_occupied.sum()),
+            named=int(self.is_named.sum()),
+            right=int((self.is_named & self.is_occupied).sum()),
+            sure=int(self.is_sure.sum()),
+            sure_wrong=int((self.is_sure & ~self.is_occupied).sum()),
+            certain=int(self.is_certain.sum()),
+        )
+
+
+def named_zeros(
+    truth: Integers,
+    published: Integers,
+    clues: Sequence[Integers],
+    *,
+    confidence: float,
+    lower: Floats,
+) -> NamedZeros:
+    """Name cells published as 0 that hold records, by others that look alike.
+
+    Parameters
+    ----------
+    truth, published, clues, confidence
+        See `guessed_counts`; a cell is left out of the frequencies that name it.
+    lower
+        The least count of each cell.
+    """
+    is_zero = published == 0
+    is_occupied = is_zero & (truth > 0)
+    is_certain = is_zero & (lower > 0)
+    is_named, is_sure = is_certain.copy(), is_certain.copy()
+    if is_zero.any():
+        others = _others_alike(
+            is_occupied[is_zero].astype(np.int64), [one[is_zero] for one in clues], n_values=2
+        )
+        n_others, occupied = others.sum(axis=1), others[:, 1]
+        is_known = n_others >= _ENOUGH
+        is_named[is_zero] |= is_known & (2 * occupied > n_others)
+        is_sure[is_zero] |= is_known & (occupied >= confidence * n_others)
+    return NamedZeros(
+        is_zero=is_zero,
+        is_occupied=is_occupied,
+        is_named=is_named,
+        is_sure=is_sure,
         is_certain=is_certain,
     )

@@ -43,6 +43,7 @@ def count_bounds(
     *,
     origins: Origins,
     equal_noise: bool = False,
+    is_over: Callable[[], bool] | None = None,
 ) -> dict[Levels, CountBounds]:
     """Bound the true counts of all tables by all that is published.
 
@@ -55,6 +56,8 @@ def count_bounds(
     equal_noise
         Whether cells of the same records have the same noise: then somebody is in the rest of
         a sum that is published unlike one of its parts.
+    is_over
+        Asked after each round whether to stop: bounds so far hold, but may be wider.
 
     Notes
     -----
@@ -77,7 +80,7 @@ def count_bounds(
     ]
     for _ in range(_ROUNDS):
         changes = [_pass_on(bounds, *step) for step in steps]
-        if not any(changes):
+        if not any(changes) or (is_over is not None and is_over()):
             break
     n_cells = math.prod(lattice.shape) + sum(
         one.published.size for one in published_cells.values()

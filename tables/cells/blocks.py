@@ -124,11 +124,11 @@ def lay_out(
     """Lay the cells of some combinations of levels out as one list."""
     columns: list[list[Any]] = []
     sketches: list[Sketch] = []
-    amounts: list[tuple[Amounts, ...]] = []
+    amounts: list[list[Amounts]] = []
     for block in blocks:
         columns.append([*block.codes, block.count, block.key, *block.weight])
         sketches += [] if block.sketch is None else [block.sketch]
-        amounts.append(block.amounts)
+        amounts.append(list(block.amounts))
         del block  # its columns go one by one: all together fill the memory
     arrays, size = [], len(axes)
     for place in range(len(columns[0])):

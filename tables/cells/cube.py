@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 5  # pairs of look-alikes
 _MOST_LOOKED_AT = 100_000  # texts of a column of a filter
+_MOST_KEPT = 2_000_000  # amounts of records that DuckDB does not group where most are apart
+_FEW_ALIKE = 3  # so many records in a cell on average, or more, are worth grouping
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
@@ -110,7 +112,7 @@ def cube(
     started = time.perf_counter()
     scans = _scans(requests)
     for done, batch in enumerate(scans):
-        plan = _ScanPlan(source, keys, batch, sketch=sketch)
+        plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
@@ -448,6 +450,7 @@ class _ScanPlan:
         *,
         sketch: int = 0,
         within: pa.Table | None = None,
+        may_keep_records: bool = False,
     ) -> None:
         self._source = source
         self._width = sketch
@@ -482,6 +485,7 @@ class _ScanPlan:
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
         outer = [*self._column_alias.values(), *self._flags.values()]
+        self._outer = outer
         whole = len(self._sets) == 1
         packing, values = pack(source, self._column_alias) if whole else ("", {})
         group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
@@ -498,14 +502,7 @@ class _ScanPlan:
         ]
         for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
-        relation = source.relation
-        if within is not None:
-            column = quote(within.column_names[0])
-            relation = (
-                f"(SELECT * FROM {relation} r SEMI JOIN {source.beside} b "
-                f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
-            )
-        records = f"SELECT {', '.join(inner)} FROM {relation} {where}"
+        records = f"SELECT {', '.join(inner)} FROM {_within(source, within)} {where}"
         if sketch:
             keyed, aggregates = sketch_columns(sketch, self.key_range)
             records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
@@ -518,9 +515,11 @@ class _ScanPlan:
             group = f"GROUP BY {', '.join(group_columns)}" if group_columns else ""
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
-        self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
-        if packing:
+        self._is_grouped = not (may_keep_records and self._are_nearly_all_apart(records))
+        if not self._is_grouped:
+            self.sql = self._of_records(records)
+        elif packing:
             select_list = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {select_list}, * EXCLUDE (p) FROM ({self.sql})"
 
@@ -549,8 +548,33 @@ class _ScanPlan:
         )
         axes = tuple(axis for axis, _ in pairs)
         sizes = tuple(axis.levels[0].size for axis in axes)
-        is_distinct = self._wanted(request) in self._sets
+        is_distinct = self._is_grouped and self._wanted(request) in self._sets
         return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+
+    def _are_nearly_all_apart(self, records: str) -> bool:
+        """Whether records are few, and most alone in their cell: grouping them saves little."""
+        source = self._source
+        has_sums = bool(self._variables) and source.packs and source.cells is None
+        if not has_sums or self._width or len(self._sets) > 1 or not self._outer:
+            return False
+        if source.n_records is None or source.n_records * len(self._variables) > _MOST_KEPT:
+            return False
+        number, groups = source.fetch(
+            f"SELECT count(*), approx_count_distinct(({', '.join(self._outer)},)) "
+            f"FROM ({records})",
+            self.parameters,
+        )[0]
+        return bool(number and number < _FEW_ALIKE * groups)
+
+    def _of_records(self, records: str) -> str:
+        """Return the statement of a group for every record, for few records in many cells."""
+        selected = [*self._outer, "1::BIGINT AS n"]
+        selected.append(f"{modulo_sql('coalesce(k, 0)', self.key_range)} AS key")
+        for alias in self._weight_alias.values():
+            selected += [alias, f"({alias} > 0)::BIGINT AS {alias}_n"]
+        for variable in self._variables.values():
+            selected += variable.of_record(self.key_range)
+        return f"SELECT {', '.join(selected)} FROM ({records})"
 
     def rolled_up(self, request: Request) -> str:
         """Return the statement of the only request's cells at all of its levels."""
@@ -669,6 +693,17 @@ class _ScanPlan:
         flags = set(self._flags.values())
         maximal = (s for s in sets if not any(s < t and s & flags == t & flags for t in sets))
         return sorted(maximal, key=sorted)
+
+
+def _within(source: Source, beside: pa.Table | None) -> str:
+    """Return the SQL of the records, or of those with a value of a table beside them."""
+    if beside is None:
+        return source.relation
+    column = quote(beside.column_names[0])
+    return (
+        f"(SELECT * FROM {source.relation} r SEMI JOIN {source.beside} b "
+        f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
+    )
 
 
 def _variables(

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footing.arrays import Flags, Floats, Integers, Words
+from footing.arrays import Codes, Flags, Floats, Integers, Words
 from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
 
 
@@ -216,9 +217,9 @@ class Amounts:
     largest: Floats | None
     low: Floats
     high: Floats
-    top: Integers
+    top: Codes
     ranking: Ranking
-    first: Integers
+    first: Codes
     holders: Holders
     squares: ExactSum | None = None
     square_decimals: int = 0
@@ -322,16 +323,18 @@ def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
     return counts.astype(float) if sums is None else sums.floats()
 
 
-def merge_top(place: Integers, top: Integers, total: int) -> Integers:
+def merge_top(place: Integers, top: Codes, total: int) -> Codes:
     """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
-    largest = np.zeros((total, width), np.int64)
+    largest = np.zeros((total, width), np.int32)
     last = int(top.max(initial=0))
     if not last:
         return largest
     # One integer that sorts by place, then from the largest rank down: sorting is all it takes.
     bits = last.bit_length()
-    ordered = ((place[:, np.newaxis] << bits) | (last - top))[top > 0]
+    shifted = place << bits
+    columns = [(column > 0, column) for column in top.T]  # whole lines would take a copy
+    ordered = np.concatenate([shifted[there] | (last - c[there]) for there, c in columns])
     ordered.sort()
     at = ordered >> bits
     starts = np.flatnonzero(np.diff(at, prepend=-1))
@@ -342,21 +345,38 @@ def merge_top(place: Integers, top: Integers, total: int) -> Integers:
 
 
 def join_amounts(
-    blocks: Sequence[tuple[Amounts, ...]], key_range: int
+    blocks: Sequence[list[Amounts]], key_range: int
 ) -> dict[str, Magnitudes] | None:
-    """Put the amounts of several blocks one after the other, variable by variable."""
+    """Put the amounts of several blocks one after the other, variable by variable.
+
+    The blocks' lists are emptied meanwhile: all together fill the memory twice.
+    """
     if not blocks or not blocks[0]:
         return None
     by_variable = {}
-    for parts in zip(*blocks, strict=True):
-        magnitudes = [part.magnitudes(key_range) for part in parts]
-        columns = {
-            field.name: np.concatenate([getattr(part, field.name) for part in magnitudes])
-            for field in fields(Magnitudes)
-            if field.name not in {"variable", "key_range", "variation"}
-        }
-        variable, variation = parts[0].variable, parts[0].variation
+    total = sum(len(block[0].key) for block in blocks)
+    while blocks[0]:
+        columns: dict[str, NDArray[Any]] = {}
+        start = 0
+        for block in blocks:
+            amounts = block.pop(0)
+            part = amounts.magnitudes(key_range)
+            variable, variation = amounts.variable, amounts.variation
+            del amounts
+            for name in _COLUMNS:
+                values = getattr(part, name)
+                if name not in columns:
+                    columns[name] = np.empty((total, *values.shape[1:]), values.dtype)
+                columns[name][start : start + len(part)] = values
+            start += len(part)
         by_variable[variable] = Magnitudes(
             variable=variable, key_range=key_range, variation=variation, **columns
         )
     return by_variable
+
+
+_COLUMNS = tuple(
+    field.name
+    for field in fields(Magnitudes)
+    if field.name not in {"variable", "key_range", "variation"}
+)

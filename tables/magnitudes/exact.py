@@ -98,10 +98,17 @@ class ExactSql:
     decimals: int
     is_wide: bool
 
-    def sum(self, condition: str = "") -> str:
+    def sum(self, condition: str) -> str:
         """Return SQL of the sum over the records that meet a condition."""
-        kind = "HUGEINT" if self.is_wide else "BIGINT"
-        return f"coalesce(sum({self.sql}) {condition}, 0)::{kind}"
+        return f"coalesce(sum({self.sql}) FILTER ({condition}), 0)::{self._kind}"
+
+    def of_record(self, condition: str) -> str:
+        """Return SQL of the sum over one record, which meets a condition or not."""
+        return f"CASE WHEN {condition} THEN {self.sql} ELSE 0 END::{self._kind}"
+
+    @property
+    def _kind(self) -> str:
+        return "HUGEINT" if self.is_wide else "BIGINT"
 
 
 def require_addable(source: Source, columns: Sequence[str], *, weight: str | None) -> None:
@@ -211,8 +218,9 @@ def _look_through(source: Source, columns: Sequence[str]) -> None:
         return
     inner = [f"{number_sql(source, c)} AS x{i}" for i, c in enumerate(new)]
     spreads = [sql for place in range(len(new)) for sql in _spread_sql(f"x{place}")]
-    (row,) = source.fetch(
-        f"SELECT {', '.join(spreads)} FROM (SELECT {', '.join(inner)} FROM {source.relation})"
+    ((source.n_records, *row),) = source.fetch(
+        f"SELECT count(*), {', '.join(spreads)} FROM "
+        f"(SELECT {', '.join(inner)} FROM {source.relation})"
     )
     width = len(spreads) // len(new)
     for place, column in enumerate(new):

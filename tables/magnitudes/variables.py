@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,11 @@ from tables.magnitudes.exact import (
 from tables.magnitudes.limbs import limbs_of, modulo_sql
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from footing.arrays import Floats, Integers
+    from footing.arrays import Codes, Floats, Integers
     from tables.source.source import Source
 
 
@@ -73,28 +75,61 @@ class Variable:
 
     def aggregates(self, key_range: int) -> list[str]:
         """Return SQL of what is known of a group of records, of key ``k``."""
-        value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
+        contributes, is_here = self._conditions
         expressions = {name: exact.sum(contributes) for name, exact in self._sums.items()}
-        expressions |= self._asked(key_range)
-        return [f"{sql} AS {value}_{name}" for name, sql in expressions.items()]
-
-    def _asked(self, key_range: int) -> dict[str, str]:
-        value, contributes, expressions = self._alias, f"FILTER ({self._alias} <> 0)", {}
         if self._heaviness is not None:
             heavy = value_sql(self._factor, self._heaviness)
-            expressions["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
+            expressions["heavy"] = heavy.sum(is_here)
+        return self._named(expressions | self._aggregates(key_range))
+
+    def of_record(self, key_range: int) -> list[str]:
+        """Return SQL of the same for a group of one record."""
+        value, (contributes, is_here) = self._alias, self._conditions
+        expressions = {name: exact.of_record(contributes) for name, exact in self._sums.items()}
+        if self._heaviness is not None:
+            heavy = value_sql(self._factor, self._heaviness)
+            expressions["heavy"] = heavy.of_record(is_here)
+            expressions["largest"] = f"coalesce(abs({value} * {self._factor}), 0)"
+        expressions["n"] = f"CASE WHEN {contributes} THEN 1 ELSE 0 END::BIGINT"
+        key = modulo_sql("coalesce(k, 0)", key_range)
+        expressions["key"] = f"CASE WHEN {contributes} THEN {key} ELSE 0 END::UBIGINT"
+        expressions |= {"low": value, "high": value}
+        expressions["squares"] = square_sql(value, self._spread).of_record(contributes)
+        if not self._spread.is_complete:
+            expressions["here"] = f"CASE WHEN {is_here} THEN 1 ELSE 0 END::BIGINT"
+        if self.top:
+            orders = {"top": self._order_sql(), "first": self._holder_sql()}
+            expressions |= {
+                name: f"CASE WHEN {contributes} THEN [{order}] END"
+                for name, order in orders.items()
+            }
+        return self._named(expressions)
+
+    @property
+    def _conditions(self) -> tuple[str, str]:
+        """SQL of whether a record contributes, and whether it has a value."""
+        return f"{self._alias} <> 0", f"{self._alias} IS NOT NULL"
+
+    def _named(self, expressions: Mapping[str, str]) -> list[str]:
+        return [f"{sql} AS {self._alias}_{name}" for name, sql in expressions.items()]
+
+    def _aggregates(self, key_range: int) -> dict[str, str]:
+        value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
+        expressions = {}
+        if self._heaviness is not None:
             expressions["largest"] = f"coalesce(max(abs({value} * {self._factor})), 0)"
         expressions["n"] = f"count(*) {contributes}"
         expressions["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
         expressions["low"], expressions["high"] = f"min({value})", f"max({value})"
-        expressions["squares"] = square_sql(value, self._spread).sum(contributes)
+        expressions["squares"] = square_sql(value, self._spread).sum(f"{value} <> 0")
         if not self._spread.is_complete:
             expressions["here"] = f"count({value})"
         if self.top:
-            expressions["top"] = f"max({self._order_sql()}, {self.top})"
-            size = value if self._heaviness is None else f"{value} * {self._factor}"
-            holder = f"{{'size': abs({size}), 'k': k}}"
-            expressions["first"] = f"max(CASE WHEN {value} <> 0 THEN {holder} END, {_FIRST})"
+            for name, order, number in (
+                ("top", self._order_sql(), self.top),
+                ("first", self._holder_sql(), _FIRST),
+            ):
+                expressions[name] = f"max(CASE WHEN {value} <> 0 THEN {order} END, {number})"
         return expressions
 
     def is_missing_in(self, rows: pa.Table) -> bool:
@@ -162,19 +197,24 @@ class Variable:
             if heavy is not None:
                 order = f"({order} * {1 << bits} + {units_sql(self._factor, heavy)})"
             order = f"{order} * 2 + ({value} > 0)::BIGINT"
-        return f"CASE WHEN {value} <> 0 THEN {order} END"
+        return order
 
-    def _read_first(self, rows: pa.Table) -> tuple[Integers, Holders]:
+    def _holder_sql(self) -> str:
+        """Return SQL that orders weighted contributions, with the keys of their records."""
+        value = self._alias
+        size = value if self._heaviness is None else f"{value} * {self._factor}"
+        return f"{{'size': abs({size}), 'k': k}}"
+
+    def _read_first(self, rows: pa.Table) -> tuple[Codes, Holders]:
         """Rank the largest weighted contributions of all rows, with their keys."""
         if f"{self._alias}_first" not in rows.column_names:
             none = Holders(sizes=np.zeros(1), keys=np.zeros(1, np.uint64))
-            return np.zeros((rows.num_rows, 0), np.int64), none
+            return np.zeros((rows.num_rows, 0), np.int32), none
         lengths, structs = self._read_lists(rows, "first")
         sizes = pc.struct_field(structs, "size").to_numpy()
         keys = pc.struct_field(structs, "k").cast(pa.uint64()).to_numpy()
-        order = np.lexsort((keys, sizes))
-        ranks = np.empty(len(order), np.int64)
-        ranks[order] = np.arange(1, len(order) + 1)
+        order = _sorted_by(sizes, keys)
+        ranks = _ranks_of(order)
         holders = Holders(
             sizes=np.append(0.0, sizes[order]),
             keys=np.append(np.zeros(1, np.uint64), keys[order]),
@@ -188,11 +228,11 @@ class Variable:
             lists = lists.chunk(0) if lists.num_chunks else pa.array([], lists.type)
         return pc.fill_null(pc.list_value_length(lists), 0).to_numpy(), lists.flatten()
 
-    def _read_top(self, rows: pa.Table) -> tuple[Integers, Ranking]:
+    def _read_top(self, rows: pa.Table) -> tuple[Codes, Ranking]:
         """Rank the largest contributions of all rows."""
         if not self.top:
             none = Ranking(values=np.zeros(1), weights=np.zeros(1))
-            return np.zeros((rows.num_rows, 0), np.int64), none
+            return np.zeros((rows.num_rows, 0), np.int32), none
         lengths, orders = self._read_lists(rows, "top")
         bits = self._packed_bits
         ranks, ranking = (
@@ -200,7 +240,7 @@ class Variable:
         )
         return _laid_out(lengths, ranks, self.top), ranking
 
-    def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Integers, Ranking]:
+    def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Codes, Ranking]:
         """Unpack the integers that order contributions."""
         ranks, codes = _ranked(orders.to_numpy())
         sizes = (codes >> (bits + 1)) / 10.0 ** (self._spread.decimals or 0)
@@ -210,22 +250,16 @@ class Variable:
             weights = units / 10.0 ** (self._heaviness.decimals or 0)
         return ranks, _ranking(sizes, weights, codes & 1)
 
-    def _struct_ranked(self, orders: pa.Array) -> tuple[Integers, Ranking]:
+    def _struct_ranked(self, orders: pa.Array) -> tuple[Codes, Ranking]:
         """Rank what orders contributions, part by part."""
         size = pc.struct_field(orders, "size").to_numpy()
         weight = np.ones(len(size))
         if self._heaviness is not None:
             weight = pc.struct_field(orders, "weight").to_numpy()
         is_plus = pc.struct_field(orders, "is_plus").to_numpy(zero_copy_only=False)
-        order = np.argsort(size)
-        is_same = size[order[1:]] == size[order[:-1]]
-        is_tied = np.zeros(len(order), bool)
-        is_tied[1:] |= is_same
-        is_tied[:-1] |= is_same
-        tied = order[is_tied]  # mostly few: sorting by all parts takes ten times as long
-        order[is_tied] = tied[np.lexsort((is_plus[tied], weight[tied], size[tied]))]
-        ranks = np.empty(len(order), np.int64)
-        ranks[order] = np.arange(1, len(order) + 1)
+        minor = [weight] if is_plus.all() else [weight, is_plus]
+        order = _sorted_by(size, *minor)
+        ranks = _ranks_of(order)
         return ranks, _ranking(size[order], weight[order], is_plus[order])
 
 
@@ -251,7 +285,7 @@ class GivenVariable(Variable):
             for alias, name in zip(self._largest, largest, strict=True)
         }
 
-    def _asked(self, key_range: int) -> dict[str, str]:  # noqa: ARG002  (no key of theirs)
+    def _aggregates(self, key_range: int) -> dict[str, str]:  # noqa: ARG002  (no key of theirs)
         value = self._alias
         largest = ", ".join(self._largest)
         orders = (
@@ -278,20 +312,46 @@ def largest_columns(source: Source, column: str) -> list[str]:
     return list(itertools.takewhile(lambda name: name in source.columns, names))
 
 
-def _laid_out(lengths: Integers, ranks: Integers, width: int) -> Integers:
+def _laid_out(lengths: Integers, ranks: Codes, width: int) -> Codes:
     """Lay the ranks of every list out in a line of its own, the greatest first."""
-    top = np.zeros((len(lengths), width), np.int64)
+    top = np.zeros((len(lengths), width), np.int32)
+    if lengths.max(initial=0) <= 1 <= width:
+        top[lengths > 0, 0] = ranks
+        return top
     top[np.arange(width) < lengths[:, np.newaxis]] = ranks
     top.sort(axis=1)
     return top[:, ::-1]
 
 
-def _ranked(codes: Integers) -> tuple[Integers, Integers]:
+def _ranked(codes: Integers) -> tuple[Codes, Integers]:
     """Return the rank of every code, from 1, and the codes in order."""
     order = np.argsort(codes)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
-    return ranks, codes[order]
+    return _ranks_of(order), codes[order]
+
+
+def _ranks_of(order: Integers) -> Codes:
+    """Return the place of everything in an order, from 1."""
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+    return ranks
+
+
+def _sorted_by(first: NDArray[Any], *others: NDArray[Any]) -> Integers:
+    """Return an order by some columns, the first one before the others.
+
+    Sorting one column after the other by integers takes a third of the time of `lexsort`.
+    """
+    order = np.argsort(first)
+    if not others:
+        return order
+    in_order = first[order]
+    is_new = np.append(False, in_order[1:] != in_order[:-1])
+    if is_new.sum() == len(order) - 1:  # no two are alike
+        return order
+    places = np.empty((2, len(order)), np.int64)
+    places[0, order] = np.cumsum(is_new)
+    places[1, _sorted_by(*others)] = np.arange(len(order))
+    return np.argsort(places[0] * len(order) + places[1])
 
 
 def _ranking(sizes: Floats, weights: Floats, is_plus: NDArray[np.generic]) -> Ranking:

@@ -146,6 +146,7 @@ class Source:
         self._aside = threading.Lock()
         self._numbers = itertools.count()
         self.is_prepared = False
+        self.n_records: int | None = None  # once a scan has counted them
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
         self.label = label

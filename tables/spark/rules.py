@@ -1,6 +1,6 @@
 """How the parts of a statement in DuckDB's dialect are said to Spark, with the same bits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -9,12 +9,14 @@ from sqlglot import exp
 
 from footing.messages import Message, Name
 from tables.errors import RequestError
+from tables.spark.hashing import NAME
 
 Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
 EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 FLOATING = frozenset({"DOUBLE", "FLOAT"})
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_LEAST = f"CAST('-{2**63}' AS BIGINT)"  # exchanges the halves of the signed integers
 _LIMB = 22  # bits: the sums of such parts overflow after 2**41 records, and then loudly
 
 
@@ -44,9 +46,20 @@ def note_types(tree: exp.Expr, columns: Mapping[str, str]) -> None:
         node.meta["is_double"] = _is_double(node.this, columns)
         if node.meta["is_double"] and not isinstance(node.this.unnest(), exp.Trunc):
             raise unknown()
+    _note_sums(tree, columns)
+    _note_bits(tree, columns)
+    for node in tree.find_all(exp.BitwiseXorAgg):
+        threshold = _threshold(node)
+        if threshold is not None and node.this.this.meta.get("by_bits"):
+            node.meta["threshold"] = threshold
+
+
+def _note_sums(tree: exp.Expr, columns: Mapping[str, str]) -> None:
+    """Note which sums are of doubles, and of which a rest alone counts."""
     for node in tree.find_all(exp.Sum):
         node.meta["is_double"] = _is_double(node.this, columns)
-        node.meta["defined"] = _only_summed(node.this)
+        if isinstance(node.parent, exp.Mod) and _is_own_long(node.this):
+            node.meta["modulus"] = node.parent.expression.sql("spark")
 
 
 def _is_double(node: Any, columns: Mapping[str, str]) -> bool:
@@ -81,13 +94,75 @@ def _definition(column: Any) -> Any:
     return None
 
 
-def _only_summed(column: Any) -> Any:
-    """Return where a name of ours is defined, if sums alone read it."""
-    if not isinstance(column, exp.Column) or column.this.quoted:
+def _note_bits(tree: exp.Expr, columns: Mapping[str, str]) -> None:
+    """Note which keys can be the signed integers of their bits: whatever reads them takes bits.
+
+    Spark's decimals of 20 digits are objects of Java, a record at a time.
+    """
+    uses: dict[str, list[Any]] = {}
+    for column in tree.find_all(exp.Column):
+        if not column.this.quoted:
+            uses.setdefault(column.name, []).append(column)
+    for places in uses.values():
+        definitions = [_definition(column) for column in places]
+        first = definitions[0]
+        if first is None or any(other is not first for other in definitions):
+            continue
+        if _is_key(first.this, columns) and all(map(_takes_bits, places)):
+            first.meta["by_bits"] = True
+            for column in places:
+                column.meta["by_bits"] = True
+
+
+def _is_key(node: Any, columns: Mapping[str, str]) -> bool:
+    """Whether an expression is an unsigned integer of which the bits can be written."""
+    if isinstance(node, exp.Column):
+        return node.this.quoted and columns[node.name] in _WHOLE | {"UBIGINT"}
+    if not (isinstance(node, exp.Cast) and node.to.this == exp.DType.UBIGINT):
+        return False
+    inner = node.this.unnest()
+    is_own = isinstance(inner, exp.Column) and not inner.this.quoted
+    return is_own or _is_hashed(inner) or _is_hexadecimal(inner)
+
+
+def _is_hashed(node: Any) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == NAME
+
+
+def _is_hexadecimal(node: Any) -> bool:
+    return isinstance(node, exp.DPipe) and node.left.name == "0x"
+
+
+def _takes_bits(column: Any) -> bool:
+    """Whether what reads a key gives the same of the signed integer of its bits."""
+    parent, other = column.parent, column.parent.args.get("expression")
+    if isinstance(parent, exp.Cast) and parent.to.this == exp.DType.UBIGINT:
+        return isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift))
+    if isinstance(parent, exp.BitwiseAnd):
+        mask = other.find(exp.Literal)
+        return mask is not None and int(mask.name) < 2**63
+    if isinstance(parent, (exp.Mul, exp.GTE)):
+        masked = column.find_ancestor(exp.BitwiseXorAgg)
+        return masked is not None and _threshold(masked) is not None
+    if isinstance(parent, exp.PropertyEQ):
+        largest = column.find_ancestor(exp.Max)
+        return largest is not None and largest.args.get("count") is not None
+    if isinstance(parent, exp.Distinct):
+        return isinstance(parent.parent, exp.Count)
+    kinds = (exp.Sum, exp.Count, exp.BitwiseXorAgg, exp.BitwiseRightShift, exp.Is)
+    return isinstance(parent, kinds)
+
+
+def _threshold(node: Any) -> tuple[str, int] | None:
+    """Return a key and the least of those that are combined: ``bit_xor(x * (x >= 5)::…)``."""
+    product = node.this
+    if not (isinstance(product, exp.Mul) and isinstance(product.expression, exp.Cast)):
         return None
-    uses = [c for c in column.root().find_all(exp.Column) if c.name == column.name]
-    is_summed = all(isinstance(c.parent, exp.Sum) and not c.this.quoted for c in uses)
-    return _definition(column) if is_summed else None
+    key, condition = product.this, product.expression.this.unnest()
+    is_one = isinstance(key, exp.Column) and isinstance(condition, exp.GTE)
+    if not is_one or condition.this != key or not isinstance(condition.expression, exp.Literal):
+        return None
+    return key.sql("spark"), int(condition.expression.name)
 
 
 def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
@@ -108,9 +183,18 @@ def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
 
 
 def _unsigned(node: Any, inner: Any) -> exp.Expr:
-    """Write an unsigned integer as a decimal; one from hexadecimal digits knows its bits."""
-    if not (isinstance(inner, exp.DPipe) and inner.left.name == "0x"):
-        return exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
+    """Write an unsigned integer as a decimal; one that was hashed knows its bits."""
+    if _is_hashed(inner):
+        bits = inner.sql("spark")
+        key = parsed(_unsigned_of(bits))
+        key.meta["bits"] = bits
+        return key
+    if not _is_hexadecimal(inner):
+        whole = exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
+        if isinstance(inner, exp.Column) and not inner.this.quoted:
+            name = inner.sql("spark")
+            whole.meta["bits"] = name if inner.meta.get("by_bits") else _signed(name)
+        return whole
     digits = inner.right.sql("spark")
     key = parsed(f"CAST(CONV({digits}, 16, 10) AS DECIMAL(20, 0))")
     key.meta["bits"] = f"CAST(CONV({digits}, 16, -10) AS BIGINT)"
@@ -162,21 +246,19 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {_large(scaled)})"
 
 
-def _sum(node: Any, columns: Mapping[str, str]) -> exp.Expr:
+def _sum(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Add up decimals; or 64-bit integers in three parts, which is far cheaper."""
     if node.meta["is_double"] or _is_long(node.this):
         return node  # type: ignore[no-any-return]
-    defined = node.meta["defined"]
-    if defined is not None and "bits" not in defined.meta:
-        defined.meta["bits"] = _bits_of(defined.this, columns)
-    bits = None if defined is None else defined.meta["bits"]
-    if bits is None:
+    if "modulus" in node.meta:  # of the rests the sum has the same rest, in 64 bits
+        return parsed(f"SUM(({node.this.sql('spark')}) % {node.meta['modulus']})")
+    if not node.this.meta.get("by_bits"):
         node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
         return node  # type: ignore[no-any-return]
-    defined.set("this", parsed(bits))
+    key = node.this.sql("spark")
     terms = []
     for place in range(0, 64, _LIMB):
-        part = f"SHIFTRIGHTUNSIGNED({defined.alias}, {place}) & {2**_LIMB - 1}"
+        part = f"SHIFTRIGHTUNSIGNED({key}, {place}) & {2**_LIMB - 1}"
         if isinstance(node.parent, exp.Filter):  # `_filter` drops what is said here
             condition = node.parent.expression.this.sql("spark")
             part = f"IF({condition}, {part}, NULL)"
@@ -196,6 +278,19 @@ def _is_long(node: Any) -> bool:
     return isinstance(node, exp.Cast) and bool(node.to.this == exp.DType.BIGINT)
 
 
+def _is_own_long(node: Any) -> bool:
+    """Whether an expression is a product of 64-bit integers that the statement made."""
+    if isinstance(node, exp.Column):
+        place = None if node.this.quoted else _definition(node)
+        return place is not None and _is_long(place.this)
+    if isinstance(node, exp.Paren):
+        return _is_own_long(node.this)
+    if isinstance(node, exp.Mod):
+        return _is_own_long(node.this) and isinstance(node.expression, exp.Literal)
+    is_product = isinstance(node, exp.Mul)
+    return is_product and _is_own_long(node.this) and _is_own_long(node.expression)
+
+
 def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
     """Write a key as the signed 64-bit integer of its bits; None where it is none."""
     if not isinstance(key, exp.Column) or not key.this.quoted:
@@ -207,21 +302,52 @@ def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
     return f"CAST({key.sql('spark')} AS BIGINT)" if kind in _WHOLE else None
 
 
+def _alias(node: Any, columns: Mapping[str, str]) -> exp.Expr:
+    """Write a key as the signed integer of its bits where everything that reads it can."""
+    if node.meta.get("by_bits"):
+        bits = _bits_of(node.this, columns)
+        if bits is None:
+            raise unknown()
+        node.set("this", parsed(bits))
+    return node  # type: ignore[no-any-return]
+
+
 def _and(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Keep the low bits of a sum: it is never negative."""
     mask = int(node.expression.find(exp.Literal).name)
     if mask & (mask + 1):
         raise unknown()
+    if node.this.meta.get("by_bits"):
+        return parsed(f"({node.this.sql('spark')} & {mask})")
     return parsed(f"({node.this.sql('spark')} % {mask + 1})")
 
 
 def _shift(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Drop the low bits of a key: it is never negative."""
+    bits = node.this.meta.get("bits")
+    if node.this.meta.get("by_bits"):
+        bits = node.this.sql("spark")
+    if bits is not None:
+        return parsed(f"SHIFTRIGHTUNSIGNED({bits}, {int(node.expression.name)})")
     return parsed(f"(({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)})")
+
+
+def _unsigned_of(bits: str) -> str:
+    """Write the unsigned integer of the same bits."""
+    upper = f"CAST({bits} AS DECIMAL(20, 0)) + IF({bits} < 0, {2**64}, 0)"
+    return f"CAST({upper} AS DECIMAL(20, 0))"
 
 
 def _xor(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Combine unsigned integers by the signed ones of the same bits."""
+    if "threshold" in node.meta:
+        key, least = node.meta["threshold"]
+        is_above = f"{key} < 0 OR {key} >= {least}"
+        if least >= 2**63:  # such keys are negative
+            is_above = f"{key} < 0 AND {key} >= {least - 2**64}"
+        return parsed(f"BIT_XOR(IF({is_above}, {key}, 0))")
+    if node.this.meta.get("by_bits"):
+        return parsed(f"BIT_XOR({node.this.sql('spark')})")
     return parsed(f"BIT_XOR({_signed(node.this.sql('spark'))})")
 
 
@@ -235,8 +361,33 @@ def _extreme(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     count = node.args.get("count")
     if count is None:
         return node  # type: ignore[no-any-return]
+    keys = [c for c in node.this.find_all(exp.Column) if c.meta.get("by_bits")]
+    return _largest_with_keys(node, keys) if keys else _by_itself(node)
+
+
+def _by_itself(node: Any) -> exp.Expr:
     name = f"{type(node).__name__.upper()}_BY"
-    return exp.Anonymous(this=name, expressions=[node.this.copy(), node.this.copy(), count])
+    order, count = node.this, node.args["count"]
+    return exp.Anonymous(this=name, expressions=[order.copy(), order.copy(), count])
+
+
+def _largest_with_keys(node: Any, keys: Sequence[Any]) -> exp.Expr:
+    """Order by keys as signed integers of the same order, and turn them back."""
+    names = [place.this.name for place in node.this.find(exp.Struct).expressions]
+    of_keys = {key.parent.this.name for key in keys}
+    for key in keys:
+        key.replace(parsed(f"({key.sql('spark')} ^ {_LEAST})"))
+    fields = [
+        f"{_unsigned_of(f'(s.{name} ^ {_LEAST})')} AS {name}"
+        if name in of_keys
+        else f"s.{name} AS {name}"
+        for name in names
+    ]
+    tree = parsed(f"TRANSFORM(largest, s -> STRUCT({', '.join(fields)}))")
+    for column in tree.find_all(exp.Column):
+        if column.name == "largest":
+            column.replace(_by_itself(node))
+    return tree
 
 
 def _truncate(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
@@ -275,6 +426,7 @@ def _encode(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
 
 
 RULES: Mapping[str, Rule] = {
+    "Alias": _alias,
     "Anonymous": _call,
     "BitwiseAnd": _and,
     "BitwiseRightShift": _shift,

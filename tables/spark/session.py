@@ -23,7 +23,7 @@ from footing.messages import Message, Name, Shape, said
 from tables.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -43,8 +43,39 @@ def is_master(text: str) -> bool:
     return _MASTER.fullmatch(text) is not None
 
 
-def open_session(master: str) -> SparkSession:
-    """Open a session; Spark itself is started once in a process and ends with it."""
+def reserved_settings(names: Iterable[str]) -> list[str]:
+    """Return the settings that nobody may make: they decide answers, or what is shown."""
+    reserved = _SETTINGS["private"].keys() | _SETTINGS["exact"].keys() | {"spark.master"}
+    return sorted(name for name in names if name in reserved)
+
+
+def open_session(
+    master: str,
+    *,
+    settings: Mapping[str, str] | None = None,
+    session: SparkSession | None = None,
+) -> SparkSession:
+    """Open a session; Spark itself is started once in a process and ends with it.
+
+    Parameters
+    ----------
+    master
+        Where Spark runs.
+    settings
+        Settings of Spark. Where it runs already, those of statements alone can be made.
+    session
+        A session of others, beside which another one of the same Spark is opened.
+    """
+    more = dict(settings or {})
+    if wrong := reserved_settings(more):
+        raise SourceError(
+            Message("The setting {name!r} of Spark is not to be made.", name=Name(wrong[0])),
+            hint=Message("it decides answers, or what is shown of records: leave it out"),
+        )
+    if session is not None:
+        with quiet():
+            own = session.newSession()
+        return _set(own, more)
     if not is_master(master):
         raise SourceError(
             Message("{masked!r} is no master of Spark.", masked=Name(Address(master).masked)),
@@ -53,7 +84,20 @@ def open_session(master: str) -> SparkSession:
             ),
         )
     with _STARTING, quiet():
-        session = _connect(master) if is_served(master) else _own(master)
+        own = _connect(master) if is_served(master) else _own(master, more)
+    return _set(own, more)
+
+
+def _set(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Make the settings of statements, and see that the others are made."""
+    for name, value in settings.items():
+        if name.startswith("spark.sql.") and session.conf.isModifiable(name):
+            session.conf.set(name, value)
+        elif session.conf.get(name, None) != value:
+            raise SourceError(
+                Message("Spark runs already, without the setting {name!r}.", name=Name(name)),
+                hint=Message("make it where Spark is started, or in spark-defaults.conf"),
+            )
     for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
     return session
@@ -84,8 +128,8 @@ def _connect(master: str) -> Any:
     return SparkSession.builder.remote(master).create()
 
 
-def _own(master: str) -> SparkSession:
-    context = _running(master) or _start(master)
+def _own(master: str, settings: Mapping[str, str]) -> SparkSession:
+    context = _running(master) or _start(master, settings)
     from pyspark.sql import SparkSession
 
     session = SparkSession(context).newSession()
@@ -138,14 +182,14 @@ def _require_installed() -> None:
         )
 
 
-def _start(master: str) -> SparkContext:
+def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
-    conf.setAll(list(_SETTINGS["private"].items()))
+    conf.setAll([*settings.items(), *_SETTINGS["private"].items()])
     problem = None
     try:
         # What Java prints may quote records: it goes nowhere.

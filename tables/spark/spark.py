@@ -30,6 +30,7 @@ from tables.source.columns import ALL_MISSING, NOTHING, reading_of
 from tables.source.files import file_format
 from tables.source.labels import LABELS_KEY, marked_labels, warn_of_missing
 from tables.source.source import Source, open_source
+from tables.spark import hashing
 from tables.spark.explaining import explain
 from tables.spark.session import LOCAL, open_session, quiet
 from tables.spark.types import SECRETS, as_spark, as_wanted, kept_as, read_as
@@ -94,6 +95,7 @@ class SparkSource(Source):
         self._sweep = described.close
         self._numbers = itertools.count()
         self.is_prepared = True
+        self.n_records = None
         self.files = described.files
         self.label = described.label
         self.orders = described.orders
@@ -113,6 +115,11 @@ class SparkSource(Source):
         self.kinds = {name: described.kinds[name] for name in self.columns}
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
+        described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS hex(message)")
+        self._hashes_arrays: bool | None = None
+        # Footers of files tell it; of a store Spark alone would, by a scan.
+        sql = f"SELECT count(*) FROM {described.records}"
+        self._n_described = 0 if place else described.fetch(sql)[0][0]
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -200,6 +207,10 @@ class SparkSource(Source):
         if earlier:
             _refuse(Message("Spark computes no record keys of version 1; DuckDB does."))
         parameters["key"] = key
+        if self._hashes_arrays is None:
+            self._hashes_arrays = self._run(lambda: hashing.register(self._session))
+        if self._hashes_arrays:
+            return f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
         return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
@@ -439,20 +450,45 @@ class SparkSource(Source):
         tracker = self._context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
-        total = sum(stage.numTasks for stage in stages if stage)
-        n_done = sum(stage.numCompletedTasks for stage in stages if stage)
-        return n_done / total if total else 0.0
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        n_done = sum(self._tasks_done(stage) for stage in stages if stage)
+        return n_done / tasks if tasks else 0.0
+
+    def _tasks_done(self, stage: Any) -> float:
+        """Return how many tasks of a stage are done, those that read records in part."""
+        if stage.numCompletedTasks == stage.numTasks or not self._n_described:
+            return float(stage.numCompletedTasks)
+        from py4j.protocol import Py4JError
+
+        context = cast("Any", self._context)
+        try:
+            store = context._jsc.sc().statusStore()  # noqa: SLF001
+            n_read = store.lastStageAttempt(stage.stageId).inputRecords()
+        except Py4JError:  # the stage is not known there any more, or not yet
+            return float(stage.numCompletedTasks)
+        share = min(n_read / self._n_described, 1.0)
+        return float(max(stage.numTasks * share, stage.numCompletedTasks))
 
 
-def open_spark(data: object, *, master: str = LOCAL) -> SparkSource:
-    """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
+def open_spark(
+    data: object,
+    *,
+    master: str = LOCAL,
+    settings: Mapping[str, str] | None = None,
+    session: SparkSession | None = None,
+) -> SparkSource:
+    """Open Parquet files for tabulation by Spark, of this machine or of a store of others.
+
+    `settings` and `session` are those of `open_session`.
+    """
     place = place_of(data)
+    open_own = functools.partial(open_session, master, settings=settings, session=session)
     if place is not None and place.kind is PlaceKind.STORE:
-        return _open_far(place, _far(place.uri), open_session(master))
+        return _open_far(place, _far(place.uri), open_own())
     described = open_source(data if place is None else place, threads=1)
     try:
         root = _require_plain(described, place)
-        return SparkSource(described, session=open_session(master), root=root)
+        return SparkSource(described, session=open_own(), root=root)
     except BaseException:
         described.close()
         raise

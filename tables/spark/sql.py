@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from footing.messages import Message, Name
 from tables.errors import RequestError
 from tables.filtering.values import kind_of
+from tables.spark.hashing import NAME
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
 from tables.spark.types import SECRETS, read_as
 
@@ -27,7 +28,7 @@ _KNOWN_NODES = """
     TableAlias Trunc Tuple Unhex Where
 """
 _KNOWN = frozenset(_KNOWN_NODES.split())
-_KNOWN_CALLS = frozenset({"ckm_aes", "isfinite", "strlen"})
+_KNOWN_CALLS = frozenset({"ckm_aes", NAME, "isfinite", "strlen"})
 
 
 def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -332,3 +333,19 @@ def test_merged_largest_are_the_largest_of_the_union(cells):
     for at in range(5):
         union = sorted(top[place == at].ravel().tolist(), reverse=True)[:3]
         assert merged[at].tolist() == union + [0] * (3 - len(union))
+
+
+@given(amounts(missing=True), dimension_lists.filter(bool), st.sampled_from(["w", None]))
+@settings(max_examples=examples(30))
+def test_cells_of_records_that_duckdb_did_not_group_are_those_that_it_did(
+    data, dimensions, weight
+):
+    records, key_range = data
+    table = table_of(records, key_range)
+    wish = request(dimensions, weight=weight, missing_values="skip")
+    grouped, kept = {"_MOST_KEPT": -1}, {"_FEW_ALIKE": 2.0**60}
+    answers = []
+    for limits in (grouped, kept):
+        with patch.multiple("tables.cells.cube", **limits):
+            answers.append(tabulate(table, [wish], key_range))
+    assert answers[0] == answers[1]

@@ -82,7 +82,8 @@ from reports.facts.training import (
     SweepFacts,
     TuningFact,
 )
-from risk.reconstruction.attributes import FoundAttributes
+from risk.reconstruction.attributes import FoundAttributes, FoundGroups
+from risk.reconstruction.lattice import FoundZeros
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
 LAW |= {-noise: share for noise, share in LAW.items()}
@@ -1119,6 +1120,12 @@ def exposure(**changes) -> ExposureFacts:
         seed=7,
         limit=0.2,
         largest_share=0.3968,
+        zeros=FoundZeros(n=8477, n_occupied=1527, named=1182, right=872, sure=66),
+        largest_zeros_share=0.571,
+        groups=FoundGroups(n=249, right=205),
+        attribute_share=0.823,
+        zeros_limit=0.5,
+        interval=(0.3, 0.5),
         whole=part("", 41, 18_891, 2256, 77, 630),
         guessed=1678,
         sure=12,

@@ -26,6 +26,7 @@ _EXITS = {
     "KeyQualityError": CHECK_FAILED,
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
+    "ManyCountsError": CHECK_FAILED,
     "SecondMethodError": CHECK_FAILED,
     "OtherMethodsError": CHECK_FAILED,
     "BudgetSpentError": CHECK_FAILED,

@@ -1,5 +1,6 @@
 """The sections ``[data]`` and ``[keys]``: the records, and what tells them apart."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -12,6 +13,7 @@ from footing import places
 from footing.addresses import Address
 from footing.messages import Message, Name
 from footing.places import PlaceKind, place_of
+from tables.secret import SecretCommand
 
 if TYPE_CHECKING:
     from tables import ReadOptions
@@ -93,9 +95,10 @@ class Records(Section):
 
         Examples
         --------
-        >>> from pathlib import Path
-        >>> Records(path=Path("people.parquet")).files()
-        (PosixPath('people.parquet'),)
+                >>> import re
+        from pathlib import Path
+                >>> Records(path=Path("people.parquet")).files()
+                (PosixPath('people.parquet'),)
         """
         matches = () if (place := self.local.place) is None else place.matches
         return tuple(Path(file) for path, files in matches for file in files or [path])
@@ -187,6 +190,17 @@ class JobData(Records):
         "What tabulates the records; the numbers are the same.", default="duckdb"
     )
     master: Label | None = optional('For spark: "local[*]" or "spark://host:7077".')
+    spark: dict[str, str | int | bool] = optional(
+        'For spark: settings of Spark, such as "spark.executor.memory".', default={}
+    )
+
+    @property
+    def spark_settings(self) -> dict[str, str]:
+        """Settings of Spark as it writes them."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in self.spark.items()
+        }
 
     @property
     def is_distributed(self) -> bool:
@@ -229,12 +243,13 @@ class JobData(Records):
             )
         if self.engine == "spark":
             self._add_problems_of_spark(where, reading)
-        elif self.master is not None:
+        elif self.master is not None or self.spark:
+            key = "spark" if self.master is None else "master"
             reading.add(
                 where,
-                Message('master goes with engine = "spark" alone.'),
-                Message("remove master"),
-                key="master",
+                Message('{key} goes with engine = "spark" alone.', key=Name(key)),
+                Message("remove {key}", key=Name(key)),
+                key=key,
             )
         super().add_problems(reading)
 
@@ -264,8 +279,22 @@ class JobData(Records):
             )
 
     def _add_problems_of_spark(self, where: KeyPath, reading: Reading) -> None:
-        from tables.spark.session import is_master
+        from tables.spark.session import is_master, reserved_settings
 
+        for name in reserved_settings(self.spark):
+            reading.add(
+                where,
+                Message("The setting {name!r} of Spark is not to be made.", name=Name(name)),
+                Message("it decides answers, or what is shown of records: leave it out"),
+                key="spark",
+            )
+        for name in filter(_is_confidential, self.spark):
+            reading.add(
+                where,
+                Message("The setting {name!r} of Spark holds a secret.", name=Name(name)),
+                Message("make it in spark-defaults.conf, or in the environment"),
+                key="spark",
+            )
         if self.table is not None and self.database is None:
             hint = Message("write the table to Parquet, and name its files as path")
             reading.add(
@@ -290,6 +319,14 @@ class JobData(Records):
                 hint,
                 key="master",
             )
+
+
+def _is_confidential(name: str) -> bool:
+    """Whether the value of a setting of Spark is one that nobody may read in a job file."""
+    return (
+        re.search("secret|password|token|access.?key|credential", name, re.IGNORECASE)
+        is not None
+    )
 
 
 def _secret(name: str, reading: Reading) -> Path:
@@ -317,6 +354,9 @@ class JobKeys(Section):
     secret: SecretPath | None = optional(
         "Path of a secret file. Without it: CKM_SECRET.", repr=False
     )
+    secret_command: Some[Label] | None = optional(
+        "A program that prints the secret, and its arguments, instead of secret.", repr=False
+    )
     checks: Literal["stop", "warn", "skip"] = optional(
         "What to do when the keys are poor.", default="stop"
     )
@@ -326,3 +366,23 @@ class JobKeys(Section):
     version: Literal[1, 2] = optional(
         "Of the record keys of identifiers; 1 goes on with a ledger of 0.1.0.", default=2
     )
+    _commands: list[SecretCommand] = PrivateAttr(default_factory=list)  # at most one
+
+    @property
+    def place(self) -> Path | SecretCommand | None:
+        """Where the secret is read; None for the environment."""
+        if self.secret_command is None:
+            return self.secret
+        if not self._commands:
+            self._commands.append(SecretCommand(self.secret_command))
+        return self._commands[0]
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note two places of one secret."""
+        if self.secret is not None and self.secret_command is not None:
+            reading.add(
+                ("keys",),
+                Message("has both secret and secret_command."),
+                Message("remove one of the two"),
+                key="secret_command",
+            )

@@ -93,6 +93,11 @@ class JobLedger(LedgerPlace):
         "refuse publishes nothing then, flag tells and publishes.", default="refuse"
     )
     smallest: int = optional("Smaller cells are not compared.", default=1, ge=1)
+    maximum_numbers: int | None = optional(
+        "So many published counts may contain a record, over all releases; none is published "
+        "beyond.",
+        ge=1,
+    )
 
 
 class RecordsLedger(LedgerPlace):

@@ -54,6 +54,12 @@ class JobLimits(Section):
     all_tables: _Limit | None = optional(
         "Largest share of small counts found from all tables together, by the audit."
     )
+    occupied_zeros: _Limit | None = optional(
+        "Largest share of the cells with somebody, published as 0, that the audit names."
+    )
+    attributes: _Limit | None = optional(
+        "Largest share of right statements that all of a cell have a category, by the audit."
+    )
     decided: Decision | None = optional(
         "Who decided the limits, and when; without it the report says that nobody did."
     )
@@ -136,15 +142,20 @@ class JobReport(Section):
             reading.require_file(("report",), "designs", self.designs)
         if self.frontier is not None:
             reading.require_file(("report",), "frontier", self.frontier)
-        if self.limits.all_tables is not None and self.audit is None:
+        of_audit = ("all_tables", "occupied_zeros", "attributes")
+        needs = [name for name in of_audit if getattr(self.limits, name) is not None]
+        if needs and self.audit is None:
             reading.add(
                 ("report", "limits"),
-                Message("all_tables needs an audit: what do all tables tell together?"),
+                Message(
+                    "{limit} needs an audit: what do all tables tell together?",
+                    limit=Name(needs[0]),
+                ),
                 Message(
                     'audit = "audit.json" in [report], made by: ckm audit job.toml -o '
                     "audit.json"
                 ),
-                key="all_tables",
+                key=needs[0],
             )
         from reports.catalogues.release import CHECKS
 

@@ -1,9 +1,11 @@
 """The sections of a service file that a job has not."""
 
 import datetime as dt
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
@@ -19,6 +21,7 @@ from ckm.config.section import (
     optional,
     texts_of,
 )
+from ckm.config.service.places import Places, read_places
 from footing.messages import Message, Name
 from tables import FilterError
 from tables.filtering.filters import parse_filter
@@ -59,6 +62,10 @@ class ServiceAbout(Section):
     publish_noise: bool = optional(
         "Say beside every table how far counts may lie from the true ones.", default=False
     )
+    figure_margins: Literal[90, 95] | None = optional(
+        "Say beside percentages, differences and sums of areas where the true figure lies, as "
+        "often as so many per cent."
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )
@@ -68,12 +75,27 @@ class OfferedVariable(JobVariable):
     """A variable that the service offers, with its words by language."""
 
     name: Label = Field(description="A column, or the name of a hierarchy.")
+    definition: Words = optional("What it means, for readers: a sentence or two.", default={})
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
+    _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def former(self) -> Mapping[str, tuple[str, ...]]:
+        """Code → names that the category had, by which it is found too."""
+        return self._places.former
+
+    @property
+    def centres(self) -> Mapping[str, tuple[float, float]]:
+        """Code of an area → its centre, by which polygons hold it or not."""
+        return self._places.centres
 
     def add_problems(self, reading: Reading) -> None:
-        """Let the name stand for labels that are not there."""
+        """Let the name stand for labels that are not there; read what is said of areas."""
         super().add_problems(reading)
+        if self.codelist is not None:
+            add = partial(reading.add, ("variable", self.name), key="codelist")
+            self._places = read_places(self.codelist, add=add)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
 
@@ -91,6 +113,50 @@ class ServicePopulation(Section):
             parse_filter(self.where)
         except FilterError as error:
             reading.add_error(("population", self.name), error)
+
+
+class ServiceZone(Section):
+    """A zone of the office: areas whose people are counted together, a population by itself."""
+
+    name: str = Field(description="Its code in requests, as a population.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    level: Label = Field(description="The column of the areas.")
+    areas: Items[Label | int] = Field(
+        description="Codes of the areas, as the column has them: numbers without quotes."
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a zone of nothing, or of an area twice."""
+        where = ("zone", self.name)
+        if not self.areas:
+            reading.add(where, Message("has no areas."), Message('areas = ["75056"]'))
+        if len(set(map(repr, self.areas))) < len(self.areas):
+            reading.add(where, Message("names an area twice."), key="areas")
+
+    @property
+    def population(self) -> ServicePopulation:
+        """The records in it."""
+        codes = ", ".join(
+            str(one) if isinstance(one, int) else "'" + one.replace("'", "''") + "'"
+            for one in self.areas
+        )
+        column = "`" + self.level.replace("`", "``") + "`"
+        return ServicePopulation.model_construct(
+            name=self.name, title=self.title, where=f"{column} in ({codes})"
+        )
+
+
+class ServiceRate(Section):
+    """A rate: some categories of a variable for so many persons of others."""
+
+    name: str = Field(description="Its code in requests.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    per: _Count = optional("So many persons of the denominator.", default=100)
+    variable: Label = Field(description="The variable whose categories are counted.")
+    numerator: Items[Label] = Field(description="Codes of the categories above the line.")
+    denominator: Items[Label] = Field(
+        description="Codes of the categories below the line; the code of totals for all."
+    )
 
 
 class ServiceLimits(Section):
@@ -240,6 +306,12 @@ class ServiceAudit(Section):
     largest_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
         "Largest share of small counts found, of all tables or of those of one size."
     )
+    largest_zeros_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of the cells with somebody, published as 0, that the audit names."
+    )
+    largest_attribute_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of right statements that all of a cell have a category."
+    )
     small: int = optional("Counts from 1 to this are small.", default=2, ge=1, le=10)
     confidence: float = optional(
         "Share of right guesses from which on somebody is sure.", default=0.95, ge=0.5, le=1
@@ -265,5 +337,17 @@ class ServiceLedger(JobLedger):
 
     smallest: int = optional("Smaller cells are not compared.", default=10, ge=1)
     official: Items[FilePath] = optional(
-        "Job files whose tables are recorded before callers are heard.", default=()
+        "Job files whose tables are recorded before callers are heard; empty for none.",
+        default=(),
     )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a limit that is for jobs alone, too."""
+        super().add_problems(reading)
+        if self.maximum_numbers is not None:
+            reading.add(
+                ("ledger",),
+                Message("maximum_numbers is for jobs: callers ask for one table at a time."),
+                Message("keep it in the jobs of the ledger; ckm audit looks at all tables"),
+                key="maximum_numbers",
+            )

@@ -26,6 +26,8 @@ from ckm.config.service.sections import (
     ServiceLedger,
     ServiceLimits,
     ServicePopulation,
+    ServiceRate,
+    ServiceZone,
 )
 from footing.messages import Message, Name
 
@@ -41,6 +43,10 @@ class Service(SettingsFile, title="A service of ckm"):
     categories: Categories = Field(default={})
     variable: Some[OfferedVariable] = Field(description="What may be asked for.")
     population: Items[ServicePopulation] = optional("Records that count alone.", default=())
+    zone: Items[ServiceZone] = optional(
+        "Zones of the office, counted by themselves.", default=()
+    )
+    rate: Items[ServiceRate] = optional("Rates that can be asked for.", default=())
     rules: RuleSettings = RuleSettings()
     limits: ServiceLimits = ServiceLimits()
     access: ServiceAccess = ServiceAccess()
@@ -79,8 +85,14 @@ class Service(SettingsFile, title="A service of ckm"):
 
     @cached_property
     def populations(self) -> Mapping[str, ServicePopulation]:
-        """Name → a population beside all records."""
-        return {population.name: population for population in self.population}
+        """Name → a population beside all records; zones of the office are such."""
+        zones = [zone.population for zone in self.zone]
+        return {population.name: population for population in (*self.population, *zones)}
+
+    @cached_property
+    def rates(self) -> Mapping[str, ServiceRate]:
+        """Name → a rate."""
+        return {rate.name: rate for rate in self.rate}
 
     @property
     def official(self) -> tuple[Job, ...]:
@@ -173,6 +185,7 @@ class Service(SettingsFile, title="A service of ckm"):
         add_problems_of_variables(self.variable, self.hierarchies, reading)
         self._add_problems_of_populations(reading)
         self._add_problems_of_accounts(reading)
+        self._add_problems_of_figures(reading)
         names = list(self.variables)
         for section in ("hierarchies", "categories"):
             for name in getattr(self, section):
@@ -211,12 +224,52 @@ class Service(SettingsFile, title="A service of ckm"):
             self._official = tuple(self._official_jobs(self.ledger, reading))
 
     def _add_problems_of_populations(self, reading: Reading) -> None:
-        for name, times in Counter(p.name for p in self.population).items():
+        names = [*(one.name for one in self.population), *(zone.name for zone in self.zone)]
+        for name, times in Counter(names).items():
             if times > 1:
                 reading.add(
                     ("population",),
                     Message("the name {name!r} occurs more than once.", name=Name(name)),
                 )
+        areas = self._levels_of(v.name for v in self.variable if v.is_area)
+        for zone in self.zone:
+            if zone.level not in areas:
+                reading.add(
+                    ("zone", zone.name),
+                    Message(
+                        "{level!r} is no level of the area variable.", level=Name(zone.level)
+                    ),
+                    did_you_mean(zone.level, areas),
+                    key="level",
+                )
+
+    def _add_problems_of_figures(self, reading: Reading) -> None:
+        """Note rates that cannot be told apart or made, and margins that would not hold."""
+        taken = Counter(rate.name for rate in self.rate)
+        for rate in self.rates.values():
+            if taken[rate.name] > 1 or rate.name in FIGURES:
+                text = Message("the name {name!r} is taken.", name=Name(rate.name))
+                reading.add(
+                    ("rate",), text, Message("{names} have it", names=Name.each(FIGURES))
+                )
+            if rate.variable not in self.variables:
+                reading.add(
+                    ("rate",),
+                    Message(
+                        "{name!r} is no variable of the service.", name=Name(rate.variable)
+                    ),
+                    did_you_mean(rate.variable, list(self.variables)),
+                )
+            if not rate.numerator or not rate.denominator:
+                text = Message(
+                    "rate {name!r} needs categories in both lists.", name=Name(rate.name)
+                )
+                reading.add(("rate",), text, Message('numerator = ["A"]'))
+        if self.about.figure_margins is not None and not self.keys.mix:
+            text = Message("margins of figures need mixed keys: noises must be independent.")
+            reading.add(
+                ("service",), text, Message("leave mix = false out"), key="figure_margins"
+            )
 
     def _add_problems_of_accounts(self, reading: Reading) -> None:
         if self.access.lacks_account and self.ledger is None:
@@ -241,6 +294,16 @@ class Service(SettingsFile, title="A service of ckm"):
                 "a table of the office from publication for ever."
             )
             hint = Message('name the jobs whose tables come first: official = ["job.toml"]')
+            reading.add(where, text, hint)
+        elif "official" not in ledger.model_fields_set:
+            text = Message(
+                "does not say which tables of the office come first: a table that a caller "
+                "asks for before may keep one of these from publication for ever."
+            )
+            hint = Message(
+                'official = ["job.toml"] names their jobs; official = [] says that there are '
+                "none"
+            )
             reading.add(where, text, hint)
         for path in ledger.official:
             before, name = len(reading.problems), reading.name_of(path)
@@ -268,6 +331,10 @@ class Service(SettingsFile, title="A service of ckm"):
                     key=("official", name),
                 )
             yield job
+
+
+#: Figures that every table has.
+FIGURES = ("count", "share", "difference", "index", "rank", "rate", "weighted")
 
 
 def _place(ledger: JobLedger) -> tuple[Path | str, str]:

@@ -314,6 +314,7 @@ def open_originals(
         data.place,
         engine=data.engine,
         master=data.master,
+        settings=data.spark_settings,
         table=data.table,
         options=data.read_options,
         cells=cells,

@@ -7,11 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ckm.assessment.facts import keeps_positive
-from ckm.errors import ConfigError, InternalError, ReleaseError
+from ckm.errors import ConfigError, InternalError
 from ckm.methods.internal_files import write_ptable
+from ckm.release.files.claim import written_folder
 from ckm.release.job_inputs import load_secret
 from ckm.release.pages.report_pages import LeakCheck
-from footing.messages import Argument, Message, Name
+from footing.messages import Message, Name
 from footing.serialisation import plain
 from reports.facts.release import PublicFacts, StatedFile
 
@@ -62,16 +63,7 @@ class DistributedTables:
         """Write each table into a new folder; in a rehearsal workers only make them."""
         draft, engine = self._draft, self._noise.engine
         if engine.far_files(self._folder):
-            raise ReleaseError(
-                Message(
-                    "There are files in {folder!r}, where workers are to write the tables.",
-                    folder=Argument(self._folder),
-                ),
-                hint=Message(
-                    "remove them if a failed run left them, or choose another name for the "
-                    "output"
-                ),
-            )
+            raise written_folder(self._folder)
         for name, request in draft.job.tables.items():
             started, place = time.monotonic(), f"{self._folder}/{name}"
             if self._is_kept:

@@ -5,11 +5,12 @@ Shape rules, cells, noise, rules on protected counts area by area, the ledger, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.config.service.rules import RuleSettings
 from ckm.service.answering.cells.cell_cache import Cubes
+from ckm.service.answering.figures import Deriver
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
 from ckm.service.answering.populations import memberships, population_conditions
@@ -20,6 +21,7 @@ from ckm.service.answering.variables import offered_variables
 from ckm.service.rules.areas import commonest, judge_areas
 from ckm.service.rules.shape import Finding, judge_shape
 from ptable.lookup import margin_of_error
+from risk.inference.public_margins import PublicMargin
 from tables.deadline import Deadline
 from tables.prepared.prepared import POPULATIONS
 
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
     from ckm.engine.published_table import PublishedTable
+    from ckm.service.answering.figures import Derivation, Figure
     from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.answering.query import Query
     from ckm.service.answering.query_plan import Levels, QueryPlan
     from ckm.service.answering.table_layout import Protected
+    from ckm.service.answering.variables import Variable
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
     from tables import Cells
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 
     Account = Callable[[Query], Finding | None]
 
+_MANY = 1000
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
 
@@ -64,6 +69,10 @@ class Answer:
         What the ledger remarked, where its policy is to flag; not for readers.
     margin
         The margin of error of its counts, where the service tells it.
+    variables
+        Variables of the table that are not those of the service: areas with zones.
+    figure, figure_margin
+        What its numbers are made to, and the margin of figures, where that is told.
     """
 
     query: Query
@@ -73,6 +82,18 @@ class Answer:
     refusal: Refusal | None = None
     flag: Refusal | None = None
     margin: MarginOfError | None = None
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    figure: Figure | None = None
+    figure_margin: PublicMargin | None = None
+
+    @property
+    def shown_measures(self) -> tuple[str, ...]:
+        """The measures that a reader sees: of a figure, the figure alone."""
+        if self.figure is None:
+            return self.query.measures
+        if self.figure.kind == "count":
+            return self.query.measures[:1]
+        return self.figure.measures[:1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +149,10 @@ class Answerer:
             populations={name: one.where for name, one in service.populations.items()},
         )
         self.variables = offered_variables(service, engine, self._prepared)
+        for variable in self.variables.values():
+            if variable.axis.size > _MANY:
+                for language in service.about.languages:
+                    variable.find("", language)  # so that the first search is as fast as all
         self.planner = Planner(
             self._prepared,
             self.variables,
@@ -148,6 +173,14 @@ class Answerer:
         self.ptable = engine.ptable
         is_told = service.about.publish_noise
         self.margin = margin_of_error(engine.ptable) if is_told else None
+        # Fixed before anything is published: it depends on the p-table alone.
+        level = service.about.figure_margins
+        self.deriver = Deriver(
+            self.variables,
+            area=service.area,
+            rates=service.rates,
+            margin=None if level is None else PublicMargin.of(engine.ptable, level=level),
+        )
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
     def answer(
@@ -219,6 +252,33 @@ class Answerer:
                 return self._refused(query, objection)
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
+
+    def derive(
+        self,
+        derivation: Derivation,
+        *,
+        settings: RuleSettings | None = None,
+        deadline: Deadline | None = None,
+        account: Account | None = None,
+    ) -> Answer:
+        """Answer a query with figures of its numbers, or with sums of areas.
+
+        Parameters
+        ----------
+        derivation
+            The query, and what is made of it.
+        settings, deadline, account
+            As for `answer`, which is asked for all whose numbers are needed.
+        """
+        answer = self.answer(
+            self.deriver.widened(derivation),
+            settings=settings,
+            deadline=deadline,
+            account=account,
+        )
+        if answer.refusal is not None:
+            return replace(answer, query=derivation.query)
+        return self.deriver.derived(answer, derivation)
 
     def _counted(
         self,

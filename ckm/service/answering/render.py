@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
 
 _MAX_SIGNS = 120
+_HUNDRED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def about_answer(
     own_variables = {s.variable: variables[s.variable] for s in answer.selections}
     labels = {name: v.offer.labels[language] for name, v in own_variables.items()}
     for measure in answer.query.measures:
-        labels.setdefault(measure, say(measure, language))
+        labels.setdefault(measure, measure_label(measure, answer, service, language))
     area = service.area if service.area in own_variables else ""
     time = service.time if service.time in own_variables else ""
     title = service.about.title[language]
@@ -75,6 +76,7 @@ def about_answer(
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
+    notes += figure_notes(answer, service, language)
     nested = [service.hierarchies.get(name) for name in own_variables]
     columns = [*own_variables, *(column for h in nested if isinstance(h, list) for column in h)]
     notes += derivations_of(service.job.derived, columns, language=language)
@@ -88,6 +90,7 @@ def about_answer(
         labels=labels,
         category_labels=_category_labels(answer, own_variables, language),
         unit=service.about.unit.get(language, ""),
+        units=_units(answer, service, language),
         updated=service.about.updated,
         geography=area or "",
         time=time,
@@ -101,6 +104,55 @@ def about_answer(
         suppressed_label=say("suppressed", language),
     )
     return about if answer.margin is None else with_noise(about, answer.margin)
+
+
+def measure_label(name: str, answer: Answer, service: Service, language: str) -> str:
+    """Return what readers call a column: a measure, a figure, an end of its interval."""
+    figure = answer.figure
+    if figure is None or name not in figure.measures:
+        return say(name, language)
+    own, low, high = figure.measures
+    if name in {low, high}:
+        label = measure_label(own, answer, service, language)
+        return say("figure_low" if name == low else "figure_high", language, figure=label)
+    if figure.rate:
+        return service.rates[figure.rate].title[language]
+    return say("count" if figure.kind == "count" else f"figure_{figure.kind}", language)
+
+
+def figure_notes(answer: Answer, service: Service, language: str) -> list[str]:
+    """Say what the figures of a table are, and how their margins are meant."""
+    figure = answer.figure
+    if figure is None:
+        return []
+    notes = []
+    if figure.kind != "count":
+        names = [service.variables[name].labels[language] for name in figure.of]
+        filled: dict[str, object] = {"of": ", ".join(names), "base": figure.base}
+        if figure.rate:
+            filled["per"] = service.rates[figure.rate].per
+        notes.append(say(f"figure_{figure.kind}_note", language, **filled))
+    if answer.variables:
+        notes.append(say("zone_note", language))
+    if answer.figure_margin is not None:
+        kind = "figure_rank_margin" if figure.kind == "rank" else "figure_margin"
+        notes.append(say(kind, language, level=answer.figure_margin.level))
+    return notes
+
+
+def _units(answer: Answer, service: Service, language: str) -> dict[str, str]:
+    """Return the units of figures that are not counts of what the table counts."""
+    figure = answer.figure
+    if figure is None or figure.kind in {"count", "difference"}:
+        return {}
+    unit = "%"
+    if figure.kind == "rank":
+        unit = say("figure_rank", language)
+    elif figure.kind == "index":
+        unit = say("figure_index_unit", language, base=figure.base)
+    elif figure.rate and service.rates[figure.rate].per != _HUNDRED:
+        unit = say("figure_rate_unit", language, per=service.rates[figure.rate].per)
+    return dict.fromkeys(figure.measures, unit)
 
 
 def _category_labels(
@@ -126,7 +178,8 @@ def render(
     if answer.table is None:
         msg = Message("a refusal has no table")
         raise TypeError(msg)
-    about = about_answer(answer, service=service, variables=variables, language=language)
+    own = {**variables, **answer.variables}
+    about = about_answer(answer, service=service, variables=own, language=language)
     escapes = format == "csv" and service.job.output.csv_formulas == "escape"
     table = without_formulas(answer.table) if escapes else answer.table
     body = to_bytes(table, format, about=about)

@@ -15,6 +15,7 @@ import numpy as np
 from ckm.config.job.variable import require_distinct
 from ckm.formats.words import MISSING
 from ckm.service.answering.messages import say
+from ckm.service.answering.name_search import NameSearch
 from tables.cells.places import level_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Variable:
     level_names: tuple[str, ...]
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     _ranks: dict[str, int] = field(default_factory=dict)
+    _searches: dict[str, NameSearch] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -117,6 +119,13 @@ class Variable:
         if level is None or len(self.level_names) < 2:
             return label
         return f"{label} ({self.level_label(level, language)})"
+
+    def find(self, text: str, language: str) -> list[int]:
+        """Return the listed categories with a text in a name, a code or a former name."""
+        search = self._searches.get(language)
+        if search is None:
+            search = self._searches[language] = NameSearch(self, language)
+        return search.find(text)
 
     def own(self, rank: int) -> str:
         """Return the text of a category at its own level."""

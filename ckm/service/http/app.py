@@ -17,10 +17,10 @@ from ckm.service.access.tokens import Caller
 from ckm.service.answering.messages import ClientError
 from ckm.service.http.middleware import RequestLimits
 from ckm.service.http.openapi import openapi
-from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_body
+from ckm.service.http.request_bodies import RequestBody, SelectionBody, ZoneBody, parse_body
 from ckm.service.http.request_context import Call, RequestContext
 from ckm.service.http.request_parsing import DEEP, parameters_of
-from ckm.service.http.routes import metadata, tables
+from ckm.service.http.routes import metadata, tables, zones
 from ckm.service.page import Page
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Endpoint:
     status: int = 200
     is_table: bool = False
     is_cached: bool = True
-    body: type[SelectionBody | RequestBody] | None = None
+    body: type[SelectionBody | RequestBody | ZoneBody] | None = None
 
     @property
     def method(self) -> str:
@@ -109,7 +109,10 @@ class Endpoint:
         return route
 
 
-_SELECTION = ("lang", "outputFormat", "population", "filter")
+_SELECTION = (
+    *("lang", "outputFormat", "population", "filter"),
+    *("figure", "of", "base", "zone"),
+)
 
 ENDPOINTS = (
     Endpoint(
@@ -154,6 +157,7 @@ ENDPOINTS = (
     Endpoint(
         "DELETE /requests/{request_id}", tables.delete_request, is_cached=False, status=204
     ),
+    Endpoint("POST /zones", zones.post_zone, cost=1, is_cached=False, body=ZoneBody),
     Endpoint("GET /health", tables.get_health, parameters=(), cost=None, is_cached=False),
     Endpoint("GET /metrics", tables.get_metrics, parameters=(), cost=None, is_cached=False),
 )

@@ -61,6 +61,20 @@ class RequestBody(_Body):
     select: dict[str, _Codes] = Field(
         default={}, description="Variable → the codes wanted; all by default."
     )
+    figure: _Text | None = Field(
+        default=None,
+        description="What is made of the counts: count (with its margin), share, difference, "
+        "index, rank, or the name of a rate.",
+    )
+    of: list[_Text] = Field(
+        default=[], max_length=100, description="The variables that a figure is over."
+    )
+    base: _Text | None = Field(
+        default=None, description="The category that differences and indices are against."
+    )
+    zones: dict[_Text, _Codes] = Field(
+        default={}, description="Name → the areas whose published counts are added up."
+    )
     format: _Text = Field(
         default="json-stat2",
         description="Format of the answer.",
@@ -69,10 +83,22 @@ class RequestBody(_Body):
     wait: bool = Field(default=True, description="false asks for a job, however small.")
 
 
+class ZoneBody(_Body):
+    """A polygon that a caller drew."""
+
+    polygon: dict[str, Any] = Field(
+        description="A Polygon or MultiPolygon of GeoJSON, or a Feature of one, in the "
+        "coordinates of the service's areas."
+    )
+    level: _Text | None = Field(
+        default=None, description="The level of the areas; the finest by default."
+    )
+
+
 def body_schemas(prefix: str) -> dict[str, Any]:
     """Return the shapes of the bodies, as JSON Schema has them, by name."""
     _, schemas = models_json_schema(
-        [(SelectionBody, "validation"), (RequestBody, "validation")],
+        [(SelectionBody, "validation"), (RequestBody, "validation"), (ZoneBody, "validation")],
         ref_template=prefix + "{model}",
     )
     return dict(schemas["$defs"])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from ckm.service.access.tokens import Caller
+    from ckm.service.answering.figures import Derivation
     from ckm.service.answering.query import Query
     from ckm.service.answering.render import Rendered
     from ckm.service.http.request_parsing import Parameters
@@ -189,10 +190,12 @@ class Call:
         """Where requests are answered."""
         return self.context.table_service
 
-    def serve(self, query: Query, form: str, deadline: Deadline) -> Rendered | Refusal:
-        """Answer a query of the caller with the bytes of a file, or with a refusal."""
+    def serve(
+        self, asked: Query | Derivation, form: str, deadline: Deadline
+    ) -> Rendered | Refusal:
+        """Answer what the caller asked with the bytes of a file, or with a refusal."""
         return self.table_service.serve(
-            query,
+            asked,
             format=form,
             language=self.language,
             caller=self.caller,

@@ -16,7 +16,7 @@ from ckm.service.answering.messages import (
     noise_notes,
     notice_of,
 )
-from ckm.service.answering.render import file_name, named_by
+from ckm.service.answering.render import figure_notes, file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
     across_choices,
@@ -134,6 +134,8 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         audit=audit_notice(view.service, language),
         sign_in=_sign_in(visitor, language),
         reader=_reader(visitor, view),
+        zone=view.asked.zone,
+        zones_of=view.label(view.service.area) if view.service.area and is_in else "",
     )
     if outcome.refusal is not None:
         return replace(facts, unpublished=Unpublished(**_why(outcome.refusal, view)))
@@ -142,7 +144,11 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     return replace(
         facts,
         grid=grid_of(outcome.answer, view),
-        notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
+        notes=(
+            *facts.notes,
+            *noise_notes(outcome.answer.margin, view.language),
+            *figure_notes(outcome.answer, view.service, view.language),
+        ),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from ckm.service.answering.messages import ClientError, say
@@ -25,13 +24,16 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
     n_found = n_all = 0
     depth = len(variable.level_names)
     is_large = any(len(variable.ranks(level)) > _MAX_TICKS for level in range(depth))
+    places = {}
+    if is_large and state.find:
+        places = {rank: at for at, rank in enumerate(variable.find(state.find, language))}
     for level in range(depth, -1, -1):
         ranks = [0] if level == depth else [r for r in variable.ranks(level).tolist() if r]
         ranks = [rank for rank in ranks if rank not in on_page]
         label = variable.level_label(level, language) if depth > 1 and level < depth else ""
         n_all += len(ranks)
         if is_large and (state.find or len(ranks) > _MAX_TICKS):
-            matches = _found(variable, ranks, state.find, language) if state.find else []
+            matches = sorted((r for r in ranks if r in places), key=places.__getitem__)
             n_found += len(matches)
             ranks = sorted({*matches[:_MAX_TICKS], *ticked.intersection(ranks)})[
                 : 5 * _MAX_TICKS
@@ -52,6 +54,7 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
         id=ident,
         name=variable.name,
         label=variable.offer.labels[language],
+        definition=variable.offer.definition.get(language, ""),
         shows=_shows(variable, state, language),
         groups=_merged(groups),
         codes=", ".join(map(_bracketed, [*others, *rest])) if is_large or others else None,
@@ -90,21 +93,6 @@ def _merged(groups: list[Group]) -> tuple[Group, ...]:
         return tuple(groups)
     both = (*groups[0].choices, *groups[1].choices)
     return (Group(label="", choices=both), *groups[2:])
-
-
-def _found(variable: Variable, ranks: list[int], text: str, language: str) -> list[int]:
-    plain_text = _plain(text)
-    return [
-        rank
-        for rank in ranks
-        if plain_text in _plain(variable.label(rank, language))
-        or plain_text in _plain(variable.codes[rank])
-    ]
-
-
-def _plain(text: str) -> str:
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in apart if not unicodedata.combining(sign))
 
 
 def _shows(variable: Variable, state: Wanted, language: str) -> tuple[Choice, ...]:

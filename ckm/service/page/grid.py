@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ckm.service.answering.answer import Answer
 from ckm.service.answering.pxweb_selection import codelists_of
+from ckm.service.answering.render import measure_label
 from ckm.service.answering.variables import Variable
 from ckm.service.page.page_state import PageState, View
 from reports.facts.service import Chart, Choice, Column, Grid, Head, Order, Row, ShareOf
@@ -86,17 +87,23 @@ def grid_of(answer: Answer, view: View) -> Grid:
     page_state, language = view.asked, view.language
     axes = tuple(
         _Shown(
-            variable := view.variables[s.variable],
+            variable := answer.variables.get(s.variable) or view.variables[s.variable],
             s.ranks,
             language,
             codelists_of(variable).get(page_state.of(s.variable).codelist or s.variable),
         )
         for s in answer.selections
     )
-    n_measures = len(answer.query.measures)
-    layout = _laid_out(answer, axes, _across(axes, page_state, n_measures=n_measures))
-    measures = [view.say(name) for name in answer.query.measures]
+    n_measures = len(answer.shown_measures)
+    place = _across(axes, page_state, n_measures=n_measures)
+    layout = _laid_out(answer, axes, place)
+    measures = [
+        measure_label(name, answer, view.service, language) for name in answer.shown_measures
+    ]
     columns = _columns(layout, measures)
+    figure = answer.figure
+    if figure is not None and figure.kind != "count":
+        columns = [replace(column, kind="figure") for column in columns]
     share_of: ShareOf = ""
     if page_state.pair:
         layout, columns, share_of = _compared(layout, answer, view)
@@ -123,26 +130,79 @@ def grid_of(answer: Answer, view: View) -> Grid:
         across="" if layout.across is None else layout.across.name,
         heads=tuple(titled[:n_heads]),
         columns=tuple(titled[n_heads:]),
-        rows=_rows(layout, rows[first : first + most]),
+        rows=_rows(layout, rows[first : first + most], _ends(answer, axes, place)),
         n_rows=n_rows,
-        chart=_chart(layout, columns, rows)
+        chart=Chart()
+        if figure is not None and figure.kind != "count"
+        else _chart(layout, columns, rows)
         if len(layout.down) < 2 or len(columns) > 1
         else _small_multiples(answer, axes, measures),
         margin=answer.margin.count if answer.margin and n_measures == 1 else 0,
         first=first + 1,
         pages=_pages(page_state, n_rows, most, first),
         share_of=share_of,
+        views=() if page_state.pair else _views(layout, answer, view),
+        figure="" if figure is None else figure.kind,
     )
 
 
-def _laid_out(answer: Answer, axes: tuple[_Shown, ...], place: int | None) -> _Layout:
+def _views(layout: _Layout, answer: Answer, view: View) -> tuple[Choice, ...]:
+    """Return the ways to look at the numbers: percentages, ranks, rates, with a margin.
+
+    There are none of two measures.
+    """
+    plain = replace(view.asked.plain, figure="", over=(), base="")
+    figure = answer.figure
+    if figure is None and len(answer.query.measures) > 1:
+        return ()
+    down = tuple(one.variable.name for one in layout.down)
+    across = () if layout.across is None else (layout.across.variable.name,)
+    ways: dict[str, PageState] = {view.say("figure_count"): plain}
+    if view.table_service.answerer.deriver.margin is not None:
+        ways[view.say("view_margin")] = replace(plain, figure="count")
+    if down and across:
+        ways[view.say("view_row")] = replace(plain, figure="share", over=across)
+        ways[view.say("view_column")] = replace(plain, figure="share", over=down)
+    if down or across:
+        ways[view.say("view_whole")] = replace(plain, figure="share", over=(*down, *across))
+    if down:
+        ways[view.say("figure_rank")] = replace(plain, figure="rank", over=down[:1])
+    is_counted = view.asked.measures in {(), ("count",)}
+    for name, rate in view.service.rates.items():
+        if is_counted and rate.variable not in {*down, *across}:
+            ways[rate.title[view.language]] = replace(plain, figure=name)
+    current = (view.asked.figure, {*view.asked.over})
+    return tuple(
+        Choice(
+            value=state.href(), label=label, is_chosen=(state.figure, {*state.over}) == current
+        )
+        for label, state in ways.items()
+    )
+
+
+def _ends(answer: Answer, axes: tuple[_Shown, ...], place: int | None) -> NDArray[Any] | None:
+    """Lay the ends of intervals out as the numbers are; None where there are none."""
+    if answer.figure is None or answer.figure_margin is None:
+        return None
+    low, high = (
+        _laid_out(answer, axes, place, names=(name,)).numbers
+        for name in answer.figure.measures[1:]
+    )
+    return np.stack([low, high], axis=-1)
+
+
+def _laid_out(
+    answer: Answer,
+    axes: tuple[_Shown, ...],
+    place: int | None,
+    *,
+    names: tuple[str, ...] | None = None,
+) -> _Layout:
     table = answer.table
     assert table is not None  # noqa: S101  (the caller looked)
     shape = tuple(len(one.ranks) for one in axes)
-    whole = np.stack(
-        [np.asarray(table.measures[name]).reshape(shape) for name in answer.query.measures],
-        axis=-1,
-    )
+    columns = [table.measures[name] for name in names or answer.shown_measures]
+    whole = np.stack([_unmasked(column).reshape(shape) for column in columns], axis=-1)
     n_measures = whole.shape[-1]
     if place is None:
         return _Layout(down=axes, across=None, numbers=whole.reshape(-1, n_measures))
@@ -151,6 +211,13 @@ def _laid_out(answer: Answer, axes: tuple[_Shown, ...], place: int | None) -> _L
         across=axes[place],
         numbers=np.moveaxis(whole, place, -2).reshape(-1, shape[place] * n_measures),
     )
+
+
+def _unmasked(column: NDArray[Any]) -> NDArray[Any]:
+    """Put no number where none is published."""
+    if not np.ma.isMaskedArray(column):
+        return np.asarray(column)
+    return np.asarray(np.ma.filled(column.astype(np.float64), np.nan))
 
 
 def _across(axes: Sequence[_Shown], page_state: PageState, *, n_measures: int) -> int | None:
@@ -294,7 +361,9 @@ def _own_names(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _rows(layout: _Layout, numbers: NDArray[np.int64]) -> tuple[Row, ...]:
+def _rows(
+    layout: _Layout, numbers: NDArray[np.int64], ends: NDArray[Any] | None = None
+) -> tuple[Row, ...]:
     rows: list[Row] = []
     before: tuple[int, ...] = ()
     for number in numbers.tolist():
@@ -306,6 +375,7 @@ def _rows(layout: _Layout, numbers: NDArray[np.int64]) -> tuple[Row, ...]:
             Row(
                 heads=tuple(one.head(place) for one, place in pairs),
                 numbers=tuple(layout.numbers[number].tolist()),
+                ends=() if ends is None else tuple(map(tuple, ends[number].tolist())),
                 n_again=min(len(same), len(index) - 1),
                 is_total=any(
                     one.ranks[place] == 0 and a

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.config.service.service import Service
+    from ckm.service.answering.figures import Derivation
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
-_PLAIN = {"lang", "population", "filter", "heading", "sort", "rows", "outputFormat"}
+_PLAIN = {"lang", "population", "filter", "heading", "sort", "rows", "outputFormat"} | {
+    *("figure", "of", "base", "zone")
+}
 _SORT = re.compile(r"-?[0-9]{1,3}")
 _MOST = 1000
 
@@ -83,6 +86,8 @@ class PageState:
         The language, where it is named.
     compare
         The variable of areas, where two of them stand side by side.
+    figure, over, base, zone
+        What is made of the numbers, as in the API; the name of the areas that are added up.
     """
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
@@ -94,6 +99,10 @@ class PageState:
     first: int = 0
     language: str = ""
     compare: str = ""
+    figure: str = ""
+    over: tuple[str, ...] = ()
+    base: str = ""
+    zone: str = ""
 
     @property
     def pair(self) -> tuple[str, ...]:
@@ -137,6 +146,10 @@ class PageState:
             "heading": self.heading,
             "sort": str(self.sort or ""),
             "rows": str(self.first or ""),
+            "figure": self.figure,
+            "of": ",".join(self.over),
+            "base": self.base,
+            "zone": self.zone,
             "lang": self.language,
             **more,
         }
@@ -220,6 +233,10 @@ def asked_of(
         first=int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 9 else 0,
         language=plain.get("lang", ""),
         compare=area if codes else "",
+        figure="" if codes else plain.get("figure", ""),
+        over=() if codes else tuple(filter(None, plain.get("of", "").split(","))),
+        base="" if codes else plain.get("base", ""),
+        zone="" if codes else plain.get("zone", "").strip(),
     )
     return page_state, mistakes
 
@@ -274,6 +291,19 @@ def is_fine(page_state: PageState, table_service: TableService) -> bool:
     """Return whether no rule speaks against the shape of a table."""
     query, wrong = query_of(page_state, table_service)
     return not wrong and not table_service.answerer.refuses_shape(query)
+
+
+def asked_table(
+    page_state: PageState, query: Query, table_service: TableService
+) -> Query | Derivation:
+    """Return the query of an address, with what is made of its numbers."""
+    return table_service.answerer.deriver.derivation(
+        query,
+        figure=page_state.figure or None,
+        of=page_state.over,
+        base=page_state.base or None,
+        zone=page_state.zone or None,
+    )
 
 
 def query_of(

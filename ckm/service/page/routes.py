@@ -17,7 +17,7 @@ from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.page.page_state import PageState, View, asked_of, query_of
+from ckm.service.page.page_state import PageState, View, asked_of, asked_table, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from footing.messages import Message
 from reports.service.page import ASSETS, asset, service_page
@@ -140,12 +140,13 @@ class Page:
         wrong += self._wrong_filter(query)
         if wrong:
             return Outcome(mistakes=wrong)
+        asked = asked_table(page_state, query, self._table_service)
         if not form:
             return Outcome(
-                answer=self._table_service.show(query, caller=caller, deadline=deadline)
+                answer=self._table_service.show(asked, caller=caller, deadline=deadline)
             )
         result = self._table_service.serve(
-            query,
+            asked,
             format=format_of(form),
             language=language,
             caller=caller,

@@ -13,6 +13,7 @@ import traceback
 import pytest
 
 from tables import Secret, SourceError
+from tables.secret import SecretCommand
 
 MARKER = b"MARKER-7f3a-of-a-secret"
 
@@ -188,3 +189,34 @@ def test_a_secret_without_a_check_is_read_as_it_is(tmp_path, monkeypatch):
     assert Secret.from_env() == secret
     monkeypatch.setenv("CKM_SECRET", "a phrase of the office, check:0123")
     assert Secret.from_env() == Secret(b"a phrase of the office, check:0123")
+
+
+def test_a_command_prints_the_secret_and_is_run_once(tmp_path):
+    runs = tmp_path / "runs"
+    script = f"echo run >> {runs}; echo noise >&2; printf '{MARKER.decode()}\\n'"
+    command = SecretCommand(["sh", "-c", script])
+    assert command.secret() == command.secret() == Secret(MARKER)
+    assert runs.read_text() == "run\n"
+    assert script not in repr(command)
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 3", "it ended with 3"),
+        ("printf sixteen'-bytes-or-more'; exit 3", "it ended with 3"),
+        ("true", "it printed nothing"),
+    ],
+)
+def test_a_command_without_a_secret_is_named_and_what_it_prints_is_not(script, reason):
+    with pytest.raises(SourceError, match=reason) as caught:
+        Secret.from_command(["sh", "-c", f"echo MARKER-on-the'-side' >&2; {script}"])
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "'sh'" in str(caught.value)
+    assert "MARKER-on-the-side" not in shown
+    assert "sixteen-bytes" not in str(caught.value)
+
+
+def test_a_command_that_is_not_there_is_named():
+    with pytest.raises(SourceError, match="'no-such-vault' gave no secret: it is not there"):
+        Secret.from_command(["/usr/bin/no-such-vault", "token-of-somebody"])

@@ -136,9 +136,14 @@ def as_published(
     depends on C and not on n: so does whether it is sensitive, which it is where there may be
     as few contributors as the conditions guard. It then has one noise, keyed by all of them.
     """
-    if counts is None or not counts.variance or not alike_cells(magnitudes).any():
+    if counts is None or not counts.variance:
         return magnitudes, sensitive_cells(magnitudes, noise.sensitive)
-    return as_counted(magnitudes, noise, counts, published=counts.published(magnitudes))
+    cells = np.flatnonzero(alike_cells(magnitudes))
+    if not len(cells):
+        return magnitudes, sensitive_cells(magnitudes, noise.sensitive)
+    published = magnitudes.contributors.copy()
+    published[cells] = counts.published(magnitudes.take(cells))
+    return as_counted(magnitudes, noise, counts, published=published)
 
 
 def as_counted(

@@ -138,8 +138,10 @@ def own_totals(
     totals[magnitudes.contributors == 0] = 0.0
     if noise.decimals is None:
         return totals
-    fractions = keyed_fractions(numbers("rounding", 1))
-    return _rounded(totals, noise.decimals, fractions)
+    cells = np.flatnonzero(totals)  # 0 stays 0
+    fractions = keyed_fractions(numbers("rounding", 1, cells))
+    totals[cells] = _rounded(totals[cells], noise.decimals, fractions)
+    return totals
 
 
 def trace_own(
@@ -173,14 +175,16 @@ def trace_own(
 
 
 def _components(
-    plan: NoisePlan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
+    plan: NoisePlan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int, Integers], Words]
 ) -> Iterator[tuple[Integers, Floats]]:
     """Give the cells that have each component of the noise, and that component."""
     for column in range(plan.steps.shape[1]):
         cells = np.flatnonzero(plan.steps[:, column] > 0)
-        units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
+        if not len(cells):
+            continue
+        units, widths = _units(plan, cells, numbers("noise", column + 1, cells))
         if noise.jitter:
-            jitter = keyed_fractions(numbers("jitter", column + 1)[cells])
+            jitter = keyed_fractions(numbers("jitter", column + 1, cells))
             units += widths * (jitter - 0.5)
         yield cells, plan.steps[cells, column] * units
 
@@ -199,8 +203,8 @@ def _units(plan: NoisePlan, cells: Integers, keys: Words) -> tuple[Floats, Float
 
 def _drawn(
     magnitudes: Magnitudes, noise: MagnitudeNoise, secret: Secret, sensitive: Flags
-) -> Callable[[Purpose, int], Words]:
-    """Give the number of every cell; in sensitive ones the two largest have their own."""
+) -> Callable[[Purpose, int, Integers], Words]:
+    """Give the numbers of some cells; in sensitive ones the two largest have their own."""
     keyed = functools.partial(
         keyed_numbers,
         secret=secret,
@@ -209,14 +213,17 @@ def _drawn(
         settings=noise.fingerprint,
     )
 
-    def numbers(purpose: Purpose, component: int) -> Words:
-        words = keyed(magnitudes.key, purpose=purpose, component=component)
-        if purpose != "rounding" and sensitive.any():
-            own = component <= _OWN
-            keys = magnitudes.first_keys[:, component - 1] if own else magnitudes.key
-            number = 1 if own else component  # a contributor has one noise at either place
-            purpose_of = f"sensitive {purpose}"
-            words[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
+    def numbers(purpose: Purpose, component: int, cells: Integers) -> Words:
+        keys, is_own = magnitudes.key[cells], sensitive[cells]
+        if purpose == "rounding" or not is_own.any():
+            return keyed(keys, purpose=purpose, component=component)
+        words = np.empty(len(cells), np.uint64)
+        words[~is_own] = keyed(keys[~is_own], purpose=purpose, component=component)
+        keys, number = keys[is_own], component
+        if component <= _OWN:
+            keys = magnitudes.first_keys[cells[is_own], component - 1]
+            number = 1  # a contributor has one noise at either place
+        words[is_own] = keyed(keys, purpose=f"sensitive {purpose}", component=number)
         return words
 
     return numbers

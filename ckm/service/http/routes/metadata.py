@@ -12,6 +12,7 @@ from ckm.config.service.service import Service
 from ckm.formats import FORMATS
 from ckm.formats.about import is_period
 from ckm.formats.cubes.json_stat import category_of
+from ckm.service.answering.figures import KINDS
 from ckm.service.answering.messages import (
     ClientError,
     audit_notice,
@@ -197,6 +198,8 @@ def _metadata(call: Call) -> dict[str, Any]:
         "extension": {
             "px": {"tableid": service.about.id, "language": language, "aggregallowed": False},
             "contact": [{"raw": service.about.contact}] if service.about.contact else [],
+            "figures": [*KINDS, *service.rates],
+            "figureMargins": service.about.figure_margins,
             "populations": [
                 {"code": name, "label": population.title[language]}
                 for name, population in service.populations.items()
@@ -244,8 +247,10 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
     elimination: dict[str, Any] = {"elimination": not is_mandatory}
     if not is_mandatory:
         elimination["eliminationValueCode"] = variable.total
+    definition = variable.offer.definition.get(language, "")
     return {
         "label": variable.offer.labels[language],
+        **({"note": [definition]} if definition else {}),
         "category": category_of(
             {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
         ),

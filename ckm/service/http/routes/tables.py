@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from ckm.service.answering.figures import Derivation
 from ckm.service.answering.messages import ClientError, Refusal, say
 from ckm.service.answering.query import query_of_request
 from ckm.service.answering.render import Rendered
@@ -22,6 +23,7 @@ from ckm.service.http.responses import answered
 from ckm.service.jobs import Job
 from tables.deadline import Deadline
 
+_DERIVED = ("figure", "of", "base", "zones")
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 
 
@@ -57,7 +59,14 @@ async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[st
             population=plain.get("population"),
             order=order,
         )
-        return call.serve(query, form, deadline)
+        asked = call.table_service.answerer.deriver.derivation(
+            query,
+            figure=plain.get("figure"),
+            of=[name.strip() for name in plain.get("of", "").split(",") if name.strip()],
+            base=plain.get("base"),
+            zone=plain.get("zone"),
+        )
+        return call.serve(asked, form, deadline)
 
     return call.response(await call.context.work(call.request, serve))
 
@@ -76,15 +85,19 @@ def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     table_service, body = call.table_service, call.body
     form = format_of(body.format)
     query = query_of_request(
-        table_service.variables, **body.model_dump(exclude={"format", "wait"})
+        table_service.variables, **body.model_dump(exclude={"format", "wait", *_DERIVED})
     )
     table_service.require_filters(query, call.caller)
     most = table_service.rules(call.caller).maximum_cells
+    deriver = table_service.answerer.deriver
+    asked = deriver.derivation(query, **body.model_dump(include={*_DERIVED}))
+    if isinstance(asked, Derivation):
+        query = deriver.widened(asked)
     is_large = most is not None and query.cells * len(query.measures) > most
     if body.wait and not is_large:
-        return call.serve(query, form, deadline)
+        return call.serve(asked, form, deadline)
     table_service.answerer.planner.plan(query)  # a wrong filter is told at once
-    return table_service.submit(query, format=form, language=call.language, caller=call.caller)
+    return table_service.submit(asked, format=form, language=call.language, caller=call.caller)
 
 
 async def get_request(call: Call) -> Response:

@@ -25,7 +25,9 @@ from ckm.service.http.app import make_app
 from ckm.service.process.server import open_answerer, open_table_service
 from ptable import NoiseSpec, solve
 from risk.reconstruction.attributes import FoundAttributes
-from risk.reconstruction.lattice import Found, Lattice, Shown, most_probable_counts
+from risk.reconstruction.fitted_counts import most_probable_counts
+from risk.reconstruction.joint_cells import JointCells
+from risk.reconstruction.lattice import Found, Lattice, Shown
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import write_service
@@ -117,7 +119,7 @@ def test_the_cells_are_those_that_callers_get(space, service_file, tmp_path):
 
 
 def test_the_joint_cells_are_the_records(space):
-    assert space.joint.sum() == 2000
+    assert space.joint.n_records == 2000
     assert space.joint.shape == space.lattice.shape
 
 
@@ -131,10 +133,10 @@ def test_a_sample_of_areas_has_its_own_tables_alone(service_file):
     assert whole.n_areas > 1
     assert all(table[geo] < 3 for table in some.lattice.tables)
     assert {t for t in whole.lattice.tables if t[geo] < 3} == set(some.lattice.tables)
-    sums = some.lattice.sums(some.joint)
+    sums = some.truth()
     region = (*(2 if v == geo else len(n) for v, n in enumerate(some.level_names)),)
     assert sums[region].size == 1
-    every = whole.lattice.sums(whole.joint)[region].ravel().tolist()
+    every = whole.truth()[region].ravel().tolist()
     published = whole.shown[region].published.ravel().tolist()
     mine = (sums[region].item(), some.shown[region].published.item())
     assert mine in zip(every, published, strict=True)
@@ -151,7 +153,9 @@ def test_areas_are_drawn_where_there_are_some(tmp_path, service_file):
     file.write_text(ACS + '[categories]\nplace = ["u", "v", "w", "x", "y"]\n')
     with open_answerer(read_service(file), is_kept=False) as answerer:
         drawn = [query_space(answerer(), areas=1, seed=seed) for seed in range(3)]
-    assert {(one.n_areas, one.n_areas_drawn, one.joint.sum()) for one in drawn} == {(1, 1, 50)}
+    assert {(one.n_areas, one.n_areas_drawn, one.joint.n_records) for one in drawn} == {
+        (1, 1, 50)
+    }
     file.write_text(file.read_text().replace("is_area = true\n", ""))
     with pytest.raises(ConfigError, match="no variable of areas"):
         open_space(read_service(file), areas=2)
@@ -182,10 +186,10 @@ def test_a_table_beyond_memory_is_refused(service_file, monkeypatch):
 
 
 def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
-    monkeypatch.setattr("risk.reconstruction.lattice.MAX_JOINT", 1000)
+    monkeypatch.setattr("risk.reconstruction.blocks.MAX_JOINT", 100)
     done = run("audit", service_file)
     assert done.exit_code == 2
-    assert "more than 1,000" in done.stderr
+    assert "more than 100" in done.stderr
 
 
 # --- several levels at once ------------------------------------------------------------
@@ -393,9 +397,9 @@ def test_every_table_of_every_population_is_the_one_that_callers_get(populated):
 def test_the_tables_of_all_populations_are_sums_of_the_same_people(populated):
     """By enumeration: each record is counted where it is, in the populations it is in."""
     space, people, _, variables, _ = populated
-    sums = space.lattice.sums(space.joint)
+    sums = space.truth()
     assert space.joint.shape == (2, 4, 6, 4)
-    assert space.joint.sum() == len(people)
+    assert space.joint.n_records == len(people)
     for table, counts in sums.items():
         direct = np.zeros(counts.shape, int)
         for person in people.itertuples():
@@ -414,7 +418,9 @@ def test_a_sample_of_areas_has_the_tables_of_its_populations(populated):
     race = whole.variables.index("race")
     assert set(some.shown) == {table for table in whole.shown if table[race] == 0}
     assert some.joint.shape == (2, 1, 6, 4)
-    (drawn,) = np.flatnonzero(whole.joint.sum((0, 2, 3)) == some.joint.sum())
+    (drawn,) = np.flatnonzero(
+        np.bincount(whole.joint.places[1], whole.joint.counts) == some.joint.n_records
+    )
     for table, one in some.shown.items():
         assert (one.published == whole.shown[table].published[:, [drawn]]).all()
 
@@ -431,7 +437,7 @@ def test_populations_that_make_up_all_records_tell_more_of_the_same_cells(tmp_pa
         )
         space, auditor = open_space(service)
         fitted = most_probable_counts(space.lattice, space.shown, variance=auditor.variance)
-        truth = space.lattice.sums(space.joint)
+        truth = space.truth()
         top = (len(populations) + 1,) if populations else ()
         finest = [t for t in space.shown if t[:3] == (0, 0, 0) and t[3:] == top]
         squares.append(sum(float(((fitted[t] - truth[t]) ** 2).sum()) for t in finest))
@@ -450,8 +456,8 @@ def test_a_smaller_space_has_the_same_cells_and_sums_over_what_it_does_not_show(
     sex = space.variables.index("sex")
     smaller = space.restricted(lambda used: sex not in used)
     assert smaller.joint.shape[sex] == 1
-    assert smaller.joint.sum() == 2000
-    whole, some = space.lattice.sums(space.joint), smaller.lattice.sums(smaller.joint)
+    assert smaller.joint.n_records == 2000
+    whole, some = space.truth(), smaller.truth()
     assert set(some) == {t for t in whole if t[sex] == 1}
     for table, sums in some.items():
         assert (sums == whole[table]).all()
@@ -715,7 +721,7 @@ def assert_found_as_told(people, rules, tmp_path):
             parents={},
             mandatory=frozenset(),
             attributes=(1, 2, 3),
-            joint=truth.counts,
+            joint=JointCells.of(truth.counts),
             n_areas=1,
             n_areas_drawn=1,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.audit.audit import open_space
-from ckm.audit.breakdown import growth_of, parts_of
+from ckm.audit.breakdown import _interval, growth_of, parts_of
 from ckm.cli import app
 from ckm.config.service.service import read_service
 from reports import make_report
+from reports.facts.exposure import PartFact
 from risk.reconstruction.lattice import Found
 from tests.reports import facts as made
 from tests.unit.ckm.service.answering.test_ledger_recorder import JOB
@@ -52,7 +54,7 @@ def test_areas_tables_and_variables_are_those_of_the_cells(opened, monkeypatch):
     monkeypatch.setattr("ckm.audit.breakdown._WORST", 10**6)
     space, _, attacked = opened
     found = parts_of(space, attacked)
-    truth = space.lattice.sums(space.joint)
+    truth = space.truth()
     axis = space.area.axis
     of_area = {code: [0, 0, 0, 0] for code in space.area.codes}
     groups = space.lattice.groups[axis]
@@ -104,24 +106,6 @@ def test_an_area_of_a_sample_keeps_its_name_and_its_cells(opened, service_file, 
     assert parts_of(space, ())["drawn"] == ()
     for one in drawn:
         assert numbers(one)[:2] == numbers(whole[one.name])[:2]
-
-
-def test_areas_stay_what_they_are_where_axes_are_joined(opened, service_file, monkeypatch):
-    """Two zonings that no table shows together become one axis."""
-    monkeypatch.setattr("ckm.audit.breakdown._worst", tuple)
-    space, _, attacked = opened
-    apart = 'exclusive = [["geo", "zone_2024"], ["sex", "category"]]\n'
-    file = service_file.with_name("apart.toml")
-    file.write_text(service_file.read_text() + apart)
-    monkeypatch.setattr("ckm.audit.axes.MAX_JOINT", 1)
-    joined, auditor = open_space(read_service(file), small=3)
-    assert "geo or zone_2024" in joined.variables
-    found = {one.name: one for one in parts_of(joined, auditor.attacked(joined)[1])["areas"]}
-    geo = space.area.axis
-    zone = space.variables.index("zone_2024")
-    same = [one for one in attacked if not {geo, zone} <= set(space.used(one.table))]
-    for one in parts_of(space, same)["areas"]:
-        assert numbers(one)[:3] == numbers(found[one.name])[:3]
 
 
 def test_at_most_ten_are_listed_and_none_where_nothing_is_found(opened):
@@ -230,3 +214,24 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     bare = text(growth=None, advice=(), whole=replace(made.exposure().whole, n_small=0))
     assert {"en": "nothing to find", "fr": "rien à trouver"}[language] in bare
     assert "tables-asked" not in bare
+
+
+def area_of(n_small, together):
+    return PartFact(
+        name="", n_tables=1, n_cells=99, n_small=n_small, alone=0, together=together
+    )
+
+
+def test_the_interval_of_a_sample_of_areas_is_that_of_a_ratio():
+    """Three of 300 areas: 10, 20 and 30 of 100 are found; t(2) = 4.303, s = 10, 1 % drawn."""
+    areas = [area_of(100, 10), area_of(100, 20), area_of(100, 30)]
+    reach = 4.30265 * math.sqrt(0.99 * 100 / 3) / 100
+    assert _interval(areas, 300) == pytest.approx((max(0, 0.2 - reach), 0.2 + reach), abs=1e-5)
+    assert _interval(areas[:1], 300) == (0.0, 1.0)
+    assert _interval([area_of(0, 0)] * 5, 300) == (0.0, 1.0)
+
+
+def test_the_upper_end_of_the_interval_is_held_to_the_limit():
+    facts = made.exposure(limit=0.45)  # 39.7 % are found, in all areas 30 to 50 %
+    assert facts.is_over
+    assert not replace(facts, interval=None).is_over

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from lxml import html as parser
 
-from ckm.audit import axes
 from ckm.audit.job_tables import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
@@ -102,7 +102,7 @@ def test_the_cells_are_those_of_the_release(tmp_path):
     counts = released(read_job(job))
     for (name, levels), table in wanted.items():
         assert numbers_of(space, table) == counts[name, levels]
-    assert space.joint.sum() == 400
+    assert space.joint.n_records == 400
 
 
 def test_tables_that_the_ledger_has_from_before_are_looked_at_too(tmp_path):
@@ -145,22 +145,18 @@ def test_earlier_tables_that_cannot_be_built_are_left_out(tmp_path, monkeypatch,
     assert list(release.left_out) == ["?[1mold (ledger 7)"]
 
 
-def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
-    tmp_path, monkeypatch
-):
+def test_axes_that_no_table_shows_together_are_never_multiplied(tmp_path, monkeypatch):
     job = write_job(tmp_path)
-    apart, auditor, _ = open_release(job)
-    monkeypatch.setattr(axes, "MAX_JOINT", 200)
-    space, _, _ = open_release(job)
-    assert len(apart.variables) == 4
-    assert space.variables == ("geo or zone", "sex or age")  # sex stands beside the first two
-    assert space.joint.sum() == 400
-    assert space.joint.size < apart.joint.size
-    for one in (apart, space):
-        sums = one.lattice.sums(one.joint)
-        noise = [one.shown[t].published - sums[t] for t in one.shown]
-        inside = [n[s.is_shown] for n, s in zip(noise, one.shown.values(), strict=True)]
-        assert max(abs(n).max() for n in inside) <= auditor.ptable.max_noise
+    space, auditor, _ = open_release(job)
+    whole = auditor.audit(space)
+    assert len(space.variables) == 4
+    monkeypatch.setattr("risk.reconstruction.blocks.MAX_JOINT", 240)
+    assert math.prod(space.lattice.shape) > 240
+    assert auditor.audit(space) == whole
+    sums = space.truth()
+    noise = [one.published - sums[table] for table, one in space.shown.items()]
+    inside = [n[s.is_shown] for n, s in zip(noise, space.shown.values(), strict=True)]
+    assert max(abs(n).max() for n in inside) <= auditor.ptable.max_noise
 
 
 def test_filters_that_a_service_would_refuse_are_audited(tmp_path):
@@ -268,3 +264,65 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     assert "is of other rules, variables, populations or tables" in done.stderr
     job.write_text(text.replace("[[table]]", "[report.limits]\nall_tables = 1\n[[table]]", 1))
     assert "needs an audit" in run.invoke(app, ["release", str(job), "-o", "x"]).stderr
+
+
+def test_an_audit_that_was_cut_short_is_a_lower_bound_and_meets_no_limit(tmp_path):
+    run = CliRunner()
+    job, told = write_job(tmp_path), tmp_path / "audit.json"
+    audit = ["audit", str(job), "-o", str(told), "--limit-cpu", "0.001", "--limit", "1"]
+    done = run.invoke(app, audit)
+    assert done.exit_code == 1
+    assert "lower bound" in done.stderr
+    assert "all figures are lower bounds" in done.stdout
+    assert "CPU s and" in done.stderr  # what it would have cost
+    figures = json.loads(told.read_text())
+    assert set(figures["unfinished"]) >= {"fit", "bounds"}
+    assert figures["is_lower_bound"]
+    limits = '[report]\naudit = "audit.json"\n[report.limits]\nall_tables = 1\n'
+    job.write_text(job.read_text().replace("[[table]]", limits + "[[table]]", 1))
+    done = run.invoke(app, ["release", str(job), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "all-tables" in done.stderr
+
+
+def test_a_release_is_held_to_its_occupied_zeros(tmp_path):
+    """Where one of two ages is published unlike its zone, somebody is of the other age."""
+    rng, run = np.random.default_rng(1), CliRunner()
+    job = write_job(tmp_path, {"zones": 'dimensions = ["zone", "age"]'})
+    told = tmp_path / "audit.json"
+    people = pd.DataFrame({"id": range(300), "zone": rng.integers(0, 60, 300).astype(str)})
+    people["age"] = rng.choice(["young", "old"], 300, p=[0.2, 0.8])
+    people["region"], people["town"] = "R", "T"
+    people.to_parquet(tmp_path / "people.parquet")
+    text = job.read_text()
+    assert run.invoke(app, ["audit", str(job), "-o", str(told)]).exit_code == 0
+    figures = json.loads(told.read_text())
+    share = figures["largest_zeros_share"]
+    assert figures["zeros"]["n"] > figures["zeros"]["n_occupied"] > 0
+    assert figures["zeros"]["right"] > 0
+    for limit, code in ((share, 0), (share - 1e-6, 1)):
+        limits = f'[report]\naudit = "audit.json"\n[report.limits]\noccupied_zeros = {limit}\n'
+        job.write_text(text.replace("[[table]]", limits + "[[table]]", 1))
+        done = run.invoke(app, ["release", str(job), "-o", str(tmp_path / f"out{code}")])
+        assert done.exit_code == code, done.stderr
+        assert ("occupied-zeros" in done.stderr) == bool(code)
+        assert (
+            run.invoke(app, ["audit", str(job), "-o", str(told), "--force"]).exit_code == code
+        )
+
+
+def test_a_release_that_puts_a_record_into_too_many_counts_is_refused(tmp_path):
+    """Zone by sex has four combinations of levels, place by sex six: total and sex twice."""
+    run = CliRunner()
+    job = write_job(tmp_path, {"zones": TABLES["zones"], "geo": 'dimensions = ["geo", "sex"]'})
+    text = job.read_text()
+    for maximum, code in ((7, 1), (8, 0)):
+        ledger = f'[ledger]\npath = "ledger.db"\nmaximum_numbers = {maximum}\n'
+        job.write_text(text.replace("[[table]]", ledger + "[[table]]", 1))
+        for command in (["check", str(job)], ["release", str(job), "-o", str(tmp_path / "o")]):
+            done = run.invoke(app, command)
+            assert done.exit_code == code, done.stderr
+            said = "in up to 8 published counts"
+            assert said in " ".join(done.stderr.split())
+    manifest = json.loads((tmp_path / "o" / "internal" / "manifest.json").read_text())
+    assert manifest["ledger"]["counts_of_a_record"] == 8

@@ -13,6 +13,7 @@ from ckm.audit.query_space import QuerySpace
 from ckm.audit.remainders import remainders
 from ckm.cli import app
 from ckm.config.service.service import read_service
+from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import Lattice, Shown
 from tests.unit.ckm.audit.test_audit import HEAD, write_keys
 
@@ -38,7 +39,7 @@ def space_of(groups, joint, is_shown):
         parents={},
         mandatory=frozenset(),
         attributes=(),
-        joint=joint,
+        joint=JointCells.of(joint),
         n_areas=1,
         n_areas_drawn=1,
     )

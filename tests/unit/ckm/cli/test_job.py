@@ -326,3 +326,39 @@ def test_a_check_for_programs_names_the_line_of_every_problem(folder, old, new, 
     told = found["problems"]
     assert [one["line"] for one in told if one["hint"] == hint] == wrong
     assert {one["file"] for one in told} == {"job.toml"}
+
+
+# --- services -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_drafted_service_can_be_opened_as_it_is(tmp_path, monkeypatch, language):
+    from ckm.config.service.service import read_service
+    from ckm.release.job_inputs import load_ptable, open_engine
+    from ckm.service.answering.answer import Answerer
+    from ckm.service.answering.query import query_of_request
+
+    monkeypatch.chdir(tmp_path)
+    register = job_seekers(np.random.Generator(np.random.PCG64(3)), persons=4000).people
+    pq.write_table(register, "people.parquet")
+    result = run("service", "init", "people.parquet", language=language)
+    assert result.exit_code == 0, result.output
+    assert run("keys", "secret", "secret.key").exit_code == 0
+    service = read_service("service.toml")
+    assert service.area is not None
+    assert "sex" in service.variables
+    assert "person_id" not in service.variables
+    with open_engine(service.job, load_ptable(service.job)) as engine:
+        answerer = Answerer(service, engine)
+        query = query_of_request(answerer.variables, dimensions=["sex"])
+        assert answerer.answer(query).table.n_rows == 3
+    words = "décider" if language == "fr" else "decide"
+    assert words in (tmp_path / "service.toml").read_text(encoding="utf-8")
+
+
+def test_a_drafted_service_replaces_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(people(), "people.parquet")
+    assert run("service", "init", "people.parquet").exit_code == 0
+    assert run("service", "init", "people.parquet").exit_code == 2
+    assert run("service", "init", "people.parquet", "--force").exit_code == 0

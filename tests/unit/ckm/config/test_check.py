@@ -288,6 +288,7 @@ BOUNDS: dict[str, tuple[Any, ...]] = {
         {"path": "a.db", "threshold": 0},
         {"path": "a.db", "threshold": 5},
         {"path": "a.db", "smallest": 0},
+        {"path": "a.db", "maximum_numbers": 0},
         {"path": "a.db", "policy": "ask"},
         {"path": "a.db", "history": ""},
         {"path": "a.db", "also": [""]},
@@ -838,9 +839,10 @@ SERVICES = [
     Case("weights missing", service(), people(w=(7, None))),
     Case("weights negative", service(), people(w=(7, -1.0))),
     Case("code trees", service(hierarchies={"sex": "others.csv"}), files=BESIDE),
-    Case("a ledger of another secret", service(ledger={"path": "other-secret.db"}),
+    Case("a ledger of another secret",
+         service(ledger={"path": "other-secret.db", "official": []}), files=BESIDE),
+    Case("a file that is no ledger", service(ledger={"path": "other.db", "official": []}),
          files=BESIDE),
-    Case("a file that is no ledger", service(ledger={"path": "other.db"}), files=BESIDE),
     Case("p-tables", service(ptable={"path": "people.parquet"})),
     Case("noise", service(ptable={"max_noise": 2, "variance": 3.0})),
     Case("budgets in no file of budgets", service(access={"budgets": "other.db"}),
@@ -1035,6 +1037,7 @@ title = { en = "Women" }
 where = "sex = 'F'"
 [ledger]
 path = "ledger.db"
+official = []
 """
 
 

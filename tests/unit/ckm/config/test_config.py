@@ -618,3 +618,49 @@ rule = "r-ptable"
             read_designs(write(folder, f"[designs.x]\n{line}\n", "wrong.toml"))
         with pytest.raises(JobError, match=message):
             read_noise_spec(write(folder, f"[ptable]\n{line}\n", "wrong.toml"))
+
+
+SPARK = """
+schema = 1
+[data]
+path = "people.csv"
+id = "person_id"
+engine = "{engine}"
+[data.spark]
+{settings}
+[keys]
+secret = "secret.key"
+[ptable]
+max_noise = 2
+variance = 1.0
+[[table]]
+name = "a"
+dimensions = ["sex"]
+"""
+
+
+def test_settings_of_spark_are_handed_on_as_spark_writes_them(folder):
+    settings = '"spark.executor.memory" = "8g"\n"spark.executor.cores" = 4\n"spark.x" = true'
+    job = read_job(write(folder, SPARK.format(engine="spark", settings=settings)))
+    assert job.data.spark_settings == {
+        "spark.executor.memory": "8g",
+        "spark.executor.cores": "4",
+        "spark.x": "true",
+    }
+
+
+@pytest.mark.parametrize(
+    ("engine", "setting", "told"),
+    [
+        ("spark", '"spark.sql.ansi.enabled" = false', "is not to be made"),
+        ("spark", '"spark.ui.enabled" = true', "is not to be made"),
+        ("spark", '"spark.hadoop.fs.s3a.secret.key" = "MARKER"', "holds a secret"),
+        ("duckdb", '"spark.executor.memory" = "8g"', "spark goes with engine"),
+    ],
+)
+def test_settings_that_decide_answers_or_hold_secrets_are_refused(
+    folder, engine, setting, told
+):
+    problem = the_problem_of(folder, SPARK.format(engine=engine, settings=setting))
+    assert told in str(problem)
+    assert "MARKER" not in str(problem)

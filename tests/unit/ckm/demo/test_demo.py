@@ -134,6 +134,7 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
         "designs.toml",
         "job.toml",
         "out",
+        "place-names.csv",
         "places.csv",
         "register.parquet",
         "secret.key",
@@ -173,7 +174,7 @@ def test_its_service_gives_the_numbers_of_its_tables(made):
 @pytest.mark.parametrize("name", ["service", "job"])
 def test_it_can_be_audited_as_it_is(made, tmp_path, monkeypatch, name):
     """Of 400,000 persons, places by zones are more cells than an audit can hold: here, too."""
-    for module in ("ckm.audit.axes", "ckm.audit.query_space", "risk.reconstruction.lattice"):
+    for module in ("ckm.audit.query_space", "risk.reconstruction.blocks"):
         monkeypatch.setattr(f"{module}.MAX_JOINT", 1_000_000)
     file, figures = made.folder / f"{name}.toml", tmp_path / "audit.json"
     done = CliRunner().invoke(app, ["audit", str(file), "-o", str(figures)])

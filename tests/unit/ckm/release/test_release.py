@@ -615,3 +615,23 @@ def test_releasing_with_a_ptable_file_loads_no_solver(folder):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=True)
+
+
+def test_the_secret_of_a_command_makes_the_files_that_its_file_makes(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    release(read_job(folder / "job.toml"), "one")
+    text = (folder / "job.toml").read_text()
+    command = 'secret_command = ["cat", "secret.key"]'
+    both = text.replace('secret = "secret.key"', f'secret = "secret.key"\n{command}')
+    (folder / "job.toml").write_text(both)
+    with pytest.raises(ConfigError, match="both secret and secret_command"):
+        read_job(folder / "job.toml")
+    (folder / "job.toml").write_text(text.replace('secret = "secret.key"', command))
+    release(read_job(folder / "job.toml"), "two")
+    told = json.loads((folder / "two/internal/manifest.json").read_text())
+    assert "CKM_SECRET" not in json.dumps(told)
+    assert '"secret_command"' in json.dumps(told)
+    name = "places.parquet"
+    assert (folder / "one/public" / name).read_bytes() == (
+        folder / "two/public" / name
+    ).read_bytes()

@@ -195,7 +195,14 @@ def test_an_office_is_told_what_it_opens(file, capsys):
     told = " ".join(capsys.readouterr().err.split())
     assert "without [ledger] nobody compares requests" in told
     assert "may filter" not in told
-    file.write_text(file.read_text() + '[ledger]\npath = "ledger.db"\n')
+    ledger = '[ledger]\npath = "ledger.db"\n'
+    bare = file.read_text()
+    file.write_text(bare + ledger)
+    assert run("check", file, "--quick", "--log-format", "text") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "does not say which tables of the office come first" in told
+    assert "official = [] says that there are none" in told
+    file.write_text(bare + ledger + "official = []\n")
     for command in (["check", file, "--quick"], ["serve", file, "--dry-run"]):
         assert run(*command, "--log-format", "text") == 0
         told = " ".join(capsys.readouterr().err.split())

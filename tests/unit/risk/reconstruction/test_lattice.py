@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from risk.errors import RiskError
+from risk.reconstruction.fitted_counts import most_probable_counts
 from risk.reconstruction.lattice import (
     Found,
     Lattice,
     Shown,
     guessed_counts,
-    most_probable_counts,
 )
 
 # A tree of seven districts in three regions, out of order, and two plain variables.
@@ -134,12 +133,6 @@ def test_few_others_tell_nothing():
     none = guessed_counts(truth[:0], guess[:0], [guess[:0]], small=2, confidence=0.9).found
     assert (none + found).share == 0.5
     assert none.share == 0.0
-
-
-def test_joint_cells_beyond_memory_are_refused():
-    wide = [np.arange(3000), np.zeros(3000, int)]
-    with pytest.raises(RiskError, match=r"9,000,000,000 cells.*(.|\n)*sample of areas"):
-        Lattice([wide, wide, [np.arange(1000)]], [(1, 1, 0)])
 
 
 def test_bounds_make_certain_what_they_leave_alone_and_keep_guesses_within():

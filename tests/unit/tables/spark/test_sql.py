@@ -201,3 +201,54 @@ def test_equal_numbers_have_one_form_in_spark():
     kept = kept_as("`x`", "DOUBLE")
     assert "ISNAN(`x`) THEN NULL" in kept
     assert "`x` = 0 THEN CAST(0 AS DOUBLE)" in kept
+
+
+def test_a_key_that_workers_hash_is_summed_as_its_bits():
+    from tables.spark.hashing import NAME
+
+    key = f'{NAME}(encode("x"::VARCHAR), $key)::UBIGINT'
+    columns, parameters = {"x": "VARCHAR"}, {"key": bytes(16)}
+    summed = spark_sql(
+        f"SELECT sum(k) AS s FROM (SELECT {key} AS k FROM t)", parameters, columns=columns
+    )
+    assert "DECIMAL(20" not in summed.partition("FROM")[2]
+    assert "SHIFTRIGHTUNSIGNED(k, 0)" in summed
+    shown = spark_sql(f"SELECT k FROM (SELECT {key} AS k FROM t)", parameters, columns=columns)
+    assert f"< 0, {2**64}, 0)" in shown
+
+
+@pytest.mark.parametrize(
+    ("key", "bits"),
+    [
+        ('ckm_hash(encode("x"::VARCHAR), $key)::UBIGINT', "CKM_HASH("),
+        ("('0x' || left(ckm_aes(encode(\"x\"::VARCHAR), $key), 16))::UBIGINT", "16, -10)"),
+        ('"k0"', "`k0`"),
+    ],
+)
+def test_a_sketch_of_keys_works_on_their_bits_alone(key, bits):
+    """Decimals of 20 digits are objects of Java, a record at a time."""
+    from tables.cells.sketch import sketch_columns
+
+    keyed, aggregates = sketch_columns(3, 2**64)
+    written = spark_sql(
+        f"SELECT d, {', '.join(aggregates)} FROM (SELECT *, {', '.join(keyed)} FROM "
+        f'(SELECT {key} AS k, "d" AS d FROM r)) GROUP BY d',
+        {"key": bytes(16)},
+        columns={"x": "VARCHAR", "k0": "UBIGINT", "d": "VARCHAR"},
+    )
+    outer, _, inner = written.partition(" FROM ")
+    assert "DECIMAL" not in outer
+    assert "BIT_XOR(IF(x < 0 AND x >= -4611686018427387904, x, 0)) AS x3" in outer
+    assert "SUM((u * u) % 2147483647) % 2147483647" in outer
+    assert "k AS x" in inner
+    assert bits in inner
+
+
+def test_a_key_that_something_else_reads_stays_an_unsigned_number():
+    written = spark_sql(
+        'SELECT sum(k) AS s, max(k) AS m FROM (SELECT "k0" AS k FROM r)',
+        {},
+        columns={"k0": "UBIGINT"},
+    )
+    assert "SELECT `k0` AS k" in written
+    assert "SUM(CAST(k AS DECIMAL(38, 0)))" in written

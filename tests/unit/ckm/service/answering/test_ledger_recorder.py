@@ -28,6 +28,7 @@ LEDGER = """
 judge_filters = false
 [ledger]
 path = "ledger.db"
+official = []
 """
 
 JOB = """
@@ -106,7 +107,8 @@ def planned(folder):
     more = '[[table]]\nname = "communes"\ndimensions = ["commune"]\n'
     (folder / "job.toml").write_text(JOB + more)
     path = folder / "service.toml"
-    path.write_text(f'{path.read_text()}official = ["job.toml"]\n{ACCEPTED}')
+    text = path.read_text().replace("official = []", 'official = ["job.toml"]')
+    path.write_text(text + ACCEPTED)
     return path
 
 

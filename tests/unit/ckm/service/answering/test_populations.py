@@ -293,7 +293,7 @@ def test_populations_that_differ_by_few_records_are_named_all_at_once(folder, pe
         open_table_service(rewritten(folder, only)),
     ):
         pass
-    rehearse_service(rewritten(folder, only + '[ledger]\npath = "ledger.db"\n'))
+    rehearse_service(rewritten(folder, only + '[ledger]\npath = "ledger.db"\nofficial = []\n'))
 
 
 def test_without_the_rule_the_threshold_of_the_ledger_is_the_limit(folder, people):
@@ -317,6 +317,7 @@ mean_cell_size = false
 minimum_population = false
 [ledger]
 path = "ledger.db"
+official = []
 """
 
 

@@ -47,6 +47,7 @@ STATES = {
     "withheld": "/?codelist[sex]=sex&codelist[geo]=geo"
     + "".join(f"&valuecodes[geo]={code}" for code in ("04", "06001", "06002", "07002")),
     "compared": "/?compare=04&compare=01&codelist[sex]=sex",
+    "shares": f"{TABLE}&figure=share&of=sex",
     "pages": "/?codelist[geo]=geo.commune&rows=200",
     "problem": "/?codelist[sex]=sex&valuecodes[sex]=X&filter=sex=",
 }
@@ -356,12 +357,12 @@ def test_everything_is_done_with_the_keyboard(visit):
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert [row[0] for row in rows(page)[-1:]] == ["Women"]
-    tab_to("th a.sort")
-    page.keyboard.press("Enter")
-    assert page.locator("th[aria-sort]").count() == 1
     tab_to("#permalink")
     with page.expect_navigation():
         page.keyboard.press("Enter")
+    tab_to("th a.sort")
+    page.keyboard.press("Enter")
+    assert page.locator("th[aria-sort]").count() == 1
 
 
 def test_a_mistake_leads_to_its_field(visit):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html
 
+from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
@@ -20,7 +21,7 @@ from reports.charts.bars import bars_of_table
 from reports.facts.service import Chart
 from reports.i18n.languages import words_of
 from tests.strategies import examples
-from tests.unit.ckm.service.conftest import SECRET, Web, cells_of
+from tests.unit.ckm.service.conftest import SECRET, Served, Web, cells_of
 from tests.unit.ckm.service.http.test_fuzz import HOSTILE
 
 TWO = "/?codelist[sex]=sex&codelist[category]=category"
@@ -597,3 +598,53 @@ def test_who_has_no_token_sees_nothing_of_the_table(special, tmp_path):
         assert not tree.xpath("//form | //table")
         assert "Women" not in answer.text
     page(web.get(TWO, headers={"Authorization": f"Bearer {token}"}))
+
+
+# --- figures ------------------------------------------------------------------------------
+
+
+def test_percentages_ranks_and_numbers_are_links_above_the_table(web):
+    tree = page(web.get(TWO))
+    views = {a.text: a.get("href") for a in tree.xpath("//nav[@class='views']//a")}
+    assert set(views) == {"% of the row", "% of the column", "% of the whole", "Rank"}
+    shares = page(web.get(views["% of the row"].replace("./", "/", 1)))
+    assert shares.xpath("string(//nav[@class='views']//strong)") == "% of the row"
+    cells = [cell.text.strip() for cell in shares.xpath("//table//td")]
+    assert all(text.endswith("\N{NO-BREAK SPACE}%") for text in cells)
+    files = shares.xpath("//ul[@class='downloads']//a/@href")
+    assert all("figure=share" in href for href in files)
+    assert "persons" not in shares.xpath("string(//caption)")
+
+
+def test_a_total_beside_its_parts_says_why_they_do_not_add_up(web):
+    words = "Why do the parts not add up to their total?"
+    assert words in web.get(TWO).text
+    assert words not in web.get("/?codelist[sex]=sex.categories").text
+
+
+def test_files_and_the_link_stand_above_the_table(web):
+    text = web.get(TWO).text
+    assert text.index('class="downloads"') < text.index("<table")
+    assert text.index('id="permalink"') < text.index("<table")
+
+
+def test_areas_that_are_ticked_are_added_up_under_a_name(web):
+    address = "/?codelist[geo]=geo.region&valuecodes[geo]=01&valuecodes[geo]=02"
+    tree = page(web.get(f"{address}&zone=My <b>area</b>"))
+    assert [head.text for head in tree.xpath("//tbody//th")] == ["My <b>area</b>"]
+    assert tree.xpath("//input[@name='zone']/@value") == ["My <b>area</b>"]
+    numbers = [int(cell.get("data-n")) for cell in page(web.get(address)).xpath("//tbody//td")]
+    assert tree.xpath("//tbody//td/@data-n") == [str(sum(numbers))]
+    assert web.get("/?codelist[geo]=geo&zone=Mine").status_code == 400
+
+
+def test_where_margins_are_told_the_page_says_them_in_words(tmp_path, service_file):
+    about = read_service(service_file).about.changed(figure_margins=95)
+    opened = Served(service_file, tmp_path, about=about)
+    shares = page(opened.web.get(f"{TWO}&figure=share&of=sex"))
+    ranges = [small.text for small in shares.xpath("//small[@class='range']")]
+    assert ranges
+    assert all(" to " in text and text.endswith("%") for text in ranges)
+    french = page(opened.web.get(f"{TWO}&figure=share&of=sex&lang=fr"))
+    assert " à " in french.xpath("string(//small[@class='range'])")
+    opened.close()

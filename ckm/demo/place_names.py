@@ -1,0 +1,86 @@
+"""Made-up names and centres of the places of the demonstration, for its service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_FIRST = [
+    "Bré",
+    "Cal",
+    "Dou",
+    "Fir",
+    "Gué",
+    "Hol",
+    "Jor",
+    "Kel",
+    "Lún",
+    "Mor",
+    "Nèr",
+    "Pal",
+    "Rou",
+    "Sév",
+    "Tor",
+    "Vil",
+]
+_LAST = [
+    "lune",
+    "mé",
+    "nard",
+    "quès",
+    "vane",
+    "zelle",
+    "drac",
+    "froy",
+    "gost",
+    "hult",
+    "mielle",
+    "pont",
+    "rand",
+    "tice",
+    "vôr",
+    "brin",
+]
+_REGIONS = [
+    "Galdor",
+    "Hérune",
+    "Jalmie",
+    "Kermeil",
+    "Lorvane",
+    "Mézière-Haute",
+    "Norvègue",
+    "Palmade",
+]
+_WIDE = 4  # regions in a row of the made-up map
+
+Line = tuple[str, str, str, str, float, float]
+
+
+def place_names(places: Iterable[Sequence[str]]) -> list[Line]:
+    """Name places: code of the service, English, French, former names, x and y.
+
+    Parameters
+    ----------
+    places
+        Region, department and municipality of each municipality.
+    """
+    lines: dict[str, Line] = {}
+    for number, (region, department, commune) in enumerate(places):
+        first, last = number % len(_FIRST), (number // len(_FIRST) + number) % len(_LAST)
+        name = _FIRST[first] + _LAST[last] + "-la-Neuve" * (number // 256)
+        n_regions = len({code for code in lines if "/" not in code} | {region}) - 1
+        wide = 10 * (n_regions % _WIDE), 10 * (n_regions // _WIDE)
+        at = wide[0] + number % 9, wide[1] + number // 9 % 9
+        if region not in lines:
+            own = _REGIONS[n_regions % len(_REGIONS)]
+            own += " Sud" * (n_regions // len(_REGIONS))
+            lines[region] = (region, own, own, "", *wide)
+        code = f"{region}/{department}"
+        if code not in lines:
+            words = (f"District of {name}", f"District de {name}")
+            lines[code] = (code, *words, "", *at)
+        former = f"Vieux-{name}" if number % 10 == 0 else ""
+        lines[f"{code}/{commune}"] = (f"{code}/{commune}", name, name, former, *at)
+    return list(lines.values())

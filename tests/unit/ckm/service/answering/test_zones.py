@@ -1,0 +1,129 @@
+"""Zones of the office are populations; polygons are turned into areas."""
+
+from __future__ import annotations
+
+import csv
+
+import pyarrow.parquet as pq
+import pytest
+
+from ckm.config.problems import JobError
+from ckm.config.service.service import read_service
+from tests.unit.ckm.service.conftest import Served, cells_of, write_service
+
+DATA = "/tables/jobseekers/data"
+
+
+def with_zones(folder, *, areas=None, level="department"):
+    """Write a service with a zone of the office, names and centres of its departments."""
+    path = write_service(folder)
+    table = pq.read_table(folder / "people.parquet")
+    regions, departments = (table[name].to_pylist() for name in ("region", "department"))
+    pairs = sorted(set(zip(regions, departments, strict=True)))
+    chosen = areas if areas is not None else [code for _, code in pairs[:2]]
+    with (folder / "places.csv").open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["code", "en", "fr", "former", "x", "y"])
+        for place, (region, code) in enumerate(pairs):
+            name = "Évry" if place == 0 else f"Place {place}"
+            old = "Corbeil | Essonnes-Vieille" if place == 0 else ""
+            lines.writerow([f"{region}/{code}", name, name, old, place, 1])
+    text = path.read_text().replace('name = "geo"\n', 'name = "geo"\ncodelist = "places.csv"\n')
+    listed = ", ".join(repr(code) for code in chosen).replace("'", '"')
+    zone = (
+        f'[[zone]]\nname = "basin"\ntitle = {{ en = "Basin", fr = "Bassin" }}\n'
+        f'level = "{level}"\nareas = [{listed}]\n'
+    )
+    path.write_text(text + zone)
+    return path, pairs
+
+
+@pytest.fixture(scope="module")
+def zoned(tmp_path_factory):
+    path, pairs = with_zones(tmp_path_factory.mktemp("zoned"))
+    opened = Served(path, tmp_path_factory.mktemp("jobs"))
+    yield opened, pairs
+    opened.close()
+
+
+def test_an_official_zone_has_the_numbers_of_a_batch_of_the_same_records(zoned):
+    served, pairs = zoned
+    found = cells_of(served.web.get(f"{DATA}?population=basin&valuecodes[sex]=*"))
+    codes = ", ".join(f"'{code}'" for _, code in pairs[:2])
+    table = served.engine.tabulate(
+        ["sex"], margins="all", where=f"department in ({codes})"
+    ).to_pandas()
+    batch = dict(zip(table["sex"], table["count"], strict=True))
+    assert {sex: number for (sex, _), number in found.items()} == batch
+    labels = served.web.get("/tables/jobseekers/metadata?lang=fr").json()["extension"]
+    assert {"code": "basin", "label": "Bassin"} in labels["populations"]
+
+
+def test_a_polygon_names_the_areas_whose_centre_it_holds(zoned):
+    served, pairs = zoned
+    ring = [[-0.5, 0], [2.5, 0], [2.5, 2], [-0.5, 2], [-0.5, 0]]
+    body = {"polygon": {"type": "Polygon", "coordinates": [ring]}, "level": "department"}
+    answer = served.web.post("/zones", json=body)
+    assert answer.status_code == 200, answer.text
+    codes = [area["code"] for area in answer.json()["areas"]]
+    assert codes == [f"{region}/{code}" for region, code in pairs[:3]]
+    assert answer.json()["areas"][0]["label"] == "Évry"
+    zone = served.web.get(f"{DATA}?valuecodes[geo]={','.join(codes)}&zone=Drawn")
+    parts = served.web.get(f"{DATA}?valuecodes[geo]={','.join(codes)}")
+    assert sum(cells_of(parts).values()) == cells_of(zone)["Drawn", "count"]
+
+
+@pytest.mark.parametrize(
+    ("polygon", "said"),
+    [
+        ([[[90, 0], [91, 0], [91, 1], [90, 0]]], "centre of no area"),
+        ([[[0, 0], [4, 4], [4, 0], [0, 4], [0, 0]]], "crosses itself"),
+    ],
+)
+def test_a_polygon_of_nobody_or_one_that_crosses_itself_is_named(zoned, polygon, said):
+    served, _ = zoned
+    body = {"polygon": {"type": "Polygon", "coordinates": polygon}, "level": "department"}
+    answer = served.web.post("/zones", json=body)
+    assert answer.status_code == 400
+    assert said in answer.json()["detail"]
+
+
+def test_a_million_vertices_are_too_large_a_request(zoned):
+    served, _ = zoned
+    ring = "[" + ",".join(["[0,0]"] * 1_000_000) + "]"
+    text = '{"polygon": {"type": "Polygon", "coordinates": [' + ring + "]}}"
+    headers = {"Content-Type": "application/json"}
+    assert served.web.post("/zones", content=text, headers=headers).status_code == 413
+
+
+def test_without_centres_or_with_a_level_that_is_none_the_answer_says_so(zoned, web):
+    served, _ = zoned
+    body = {"polygon": {"type": "Polygon", "coordinates": []}}
+    assert "no centres" in web.post("/zones", json=body).json()["detail"]
+    body["level"] = "country"
+    assert "no level" in served.web.post("/zones", json=body).json()["detail"]
+
+
+def test_areas_are_found_by_former_names_and_without_accents(zoned):
+    served, _ = zoned
+    for text in ("evr", "corb", "ESSONNES VIEILLE"):
+        page = served.web.get("/", params={"find[geo]": text})
+        assert "1 category found." in page.text
+        assert "Évry" in page.text
+
+
+def test_wrong_zones_are_named_in_the_service_file(tmp_path):
+    path, _ = with_zones(tmp_path, areas=["01", "01"], level="departmen")
+    with pytest.raises(JobError) as caught:
+        read_service(path)
+    said = str(caught.value)
+    assert "'departmen' is no level of the area variable" in said
+    assert "names an area twice" in said
+    text = path.read_text()
+    path.write_text(text[: text.index("areas = [")] + "areas = []\n")
+    with pytest.raises(JobError, match="has no areas"):
+        read_service(path)
+    places = (tmp_path / "places.csv").read_text().replace(",0,1", ",zero,1", 1)
+    (tmp_path / "places.csv").write_text(places)
+    with pytest.raises(JobError, match="no pair of numbers"):
+        read_service(path)
