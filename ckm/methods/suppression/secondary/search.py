@@ -280,7 +280,6 @@ def suppress(
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best
-    least = max(search.least, min(least_cost(cover.problem), cover.cost()))
     status = np.where(merging.hidden(cover.hidden), SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -293,11 +292,12 @@ def suppress(
             "ended_by": search.work.ended_by,
         },
     )
-    insiders = cover.problem.insiders
+    if cover.problem.insiders is not None:
+        problem = replace(problem, insiders=merging.demands(cover.problem.insiders))
+    # sums that follow from others are looked at, too
+    least = max(search.least, min(least_cost(problem), cover.cost()))
     return Suppression(
-        problem=problem
-        if insiders is None
-        else replace(problem, insiders=merging.demands(insiders)),
+        problem=problem,
         status=status,
         method=own_method,
         least=least,
