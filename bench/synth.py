@@ -183,7 +183,24 @@ def _evaluation_bins(values: np.ndarray, low: int, high: int) -> np.ndarray:
     return np.unique([*cuts, 0, 1] if has_heap else cuts)
 
 
+def _made_up(name: str) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Return made-up firms or persons, with what their schemas declare."""
+    from bench.synth_persons import persons
+    from bench.synth_vine import firms
+
+    frame, schema = firms("unseen", 20_000, 100) if name == "firms" else persons(20_000, 100)
+    categories, bounds = dict[str, list[Any]](), dict[str, tuple[int, int]]()
+    for column in schema.columns:
+        if isinstance(column, synth.Whole):
+            bounds[column.name] = (int(column.bounds[0]), int(column.bounds[1]))
+        elif isinstance(column, synth.Category):
+            categories[column.name] = list(column.known)
+    return frame, frame, {"categories": categories, "integer_bounds": bounds}
+
+
 def _loaded(name: str) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    if name in ("firms", "persons"):
+        return _made_up(name)
     data = SHARED / "data"
     if name.startswith("acs"):
         texts = json.loads((data / "acs_schema.json").read_text())["schema"]

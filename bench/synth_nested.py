@@ -164,15 +164,48 @@ def _measured(world: Any, *, epsilon: float, said: Any, seed: int, method: str) 
     ]
 
 
+def learned(world: Any, *, epsilon: float, share: float, seed: int) -> list[float]:
+    """Return the share of records whose code gets a wrong parent from a noisy table of both.
+
+    The table has a share of the budget, and of each code the parent with the largest count.
+    """
+    frame, _, parents = world
+    rho = Budget(epsilon=epsilon, delta=DELTA).concentrated() * share
+    rng, wrong = np.random.default_rng(seed), []
+    for one in parents:
+        counts = pd.crosstab(frame[one.child], frame[one.parent]).to_numpy()
+        noisy = counts + rng.normal(0, (2 * rho) ** -0.5, counts.shape)
+        is_wrong = noisy.argmax(axis=1) != counts.argmax(axis=1)
+        wrong.append(float(counts[is_wrong].sum() / counts.sum()))
+    return wrong
+
+
+def _show_learned(world: Any, epsilons: list[float], seeds: int) -> None:
+    lines: list[list[object]] = []
+    for epsilon in epsilons:
+        for share in (0.05, 0.1, 0.3, 1.0):
+            runs = [
+                learned(world, epsilon=epsilon, share=share, seed=seed) for seed in range(seeds)
+            ]
+            means = [f"{value:.4f}" for value in np.mean(runs, axis=0)]
+            lines.append([f"{epsilon:g}", f"{share:.0%}", *means])
+    names = [f"wrong: {one.label}" for one in world[2]]
+    show("Parents from a noisy table", ["epsilon", "of the budget", *names], lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--acs", action="store_true")
+    parser.add_argument("--learned", action="store_true", help="Parents from records, no fit.")
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5, 1.0, 4.0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--methods", nargs="+", default=["tables"])
     options = parser.parse_args()
     world = survey() if options.acs else persons(options.records)
+    if options.learned:
+        _show_learned(world, options.epsilon, options.seeds)
+        return
     lines: list[list[object]] = []
     for method in options.methods:
         for epsilon in options.epsilon:

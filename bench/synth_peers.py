@@ -22,7 +22,7 @@ from bench.measure import DATA, in_process, show
 from bench.synth import DELTA, World, measured
 
 ROWS = DATA / "synth_peers.jsonl"
-FILES = ("compas", "adult", "acs12", "acs24")
+FILES = ("compas", "adult", "acs12", "acs24", "firms", "persons")
 PEERS = {"dpmm mst": "CKM_DPMM", "dpmm aim": "CKM_DPMM", "dpmm priv-bayes": "CKM_DPMM",
          "mbi aim": "CKM_MBI"}  # fmt: skip
 FIGURES = ("two", "three", "auc", "cpu", "peak")

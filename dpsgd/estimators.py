@@ -358,7 +358,7 @@ class DPClassifier(_Estimator):
     device
         ``"cpu"`` or ``"cuda"``.
     engine
-        Who finds gradients of records: ``"ckm"`` or ``"opacus"``.
+        Who finds gradients of records: ``"ckm"``, ``"opacus"`` or ``"one-by-one"``.
     classes
         The list of labels, where the plan has no schema.
     class_weights

@@ -14,7 +14,7 @@ import numpy as np
 
 from dp import Adjacency
 from footing.messages import Message, Name
-from footing.progress import Progress
+from footing.progress import Progress, no_progress
 from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from synth.totals import Total
 
 _STEPS = 100
+_TIMED = ("tables",)  # methods that estimate how long they take
 _BY_AMOUNT = 3.0  # the weight of an amount with the column of categories that have its totals
 
 logger = logging.getLogger(__name__)
@@ -126,8 +127,9 @@ class Synthesizer:
         priors
             Tables that are published already.
         progress
-            Told the stage, how many steps are done, and of how many: of a fit, the percents of
-            the budget that are spent.
+            Told the stage, how many steps are done, and of how many: of a fit of tables, tenths
+            of seconds of one core, estimated before it starts; of others, the percents of the
+            budget that are spent.
 
         Returns
         -------
@@ -153,7 +155,8 @@ class Synthesizer:
         ...
         synth.errors.UndeclaredError: The domains of 'age' are not declared; ...
         """
-        watched = _WatchedNoise(noise or SecureNoise(), budget, progress or _quiet)
+        watched = _WatchedNoise(noise or SecureNoise(), budget, progress or no_progress)
+        watched.is_timed = self.method in _TIMED
         return self._fitted(frame, budget, watched, discovery=discovery, priors=priors)
 
     def check(
@@ -199,7 +202,7 @@ class Synthesizer:
         adjacency = Adjacency.REPLACE if isinstance(budget, Claim) else budget.adjacency
         unit = self.schema.unit
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
-        records, container = self._taken(frame)
+        records, container = self._taken(frame, rng=noise.rng)
         schema, discovery_calls, aside = self._declared(
             records, budget, discovery, neighbours, noise
         )
@@ -291,6 +294,7 @@ class Synthesizer:
             workload=self._workload(),
             label=None if self.label is None else schema.names.index(self.label),
             settings=self.settings,
+            **({"clock": noise.time} if self.method in _TIMED else {}),
             **terms,
         )
         return engine
@@ -367,10 +371,12 @@ class Synthesizer:
             **({"nests": nests} if nests and self.method == "tables" else {}),
         }
 
-    def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
+    def _taken(
+        self, frame: Any, *, rng: np.random.Generator | None
+    ) -> tuple[pd.DataFrame, str]:
         """Return the records within the bound of their units, and what they came in."""
         records, container = to_records(frame)
-        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
+        records = within_bound(records, self.schema.unit, rng=rng or np.random.default_rng())
         if not len(records):
             raise DomainError(
                 Message("There are no records."),
@@ -499,7 +505,7 @@ class _FirstLookError(Exception):
 
 
 class _WatchedNoise(NoiseSource):
-    """Noise of a source; tells how much of a budget is spent, or stops before any is."""
+    """Noise of a source; tells how far a fit is, or stops before anything is spent."""
 
     def __init__(
         self,
@@ -508,7 +514,8 @@ class _WatchedNoise(NoiseSource):
         report_progress: Progress | None,
     ) -> None:
         self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
-        self.tell = report_progress or _quiet
+        self.is_timed = False
+        self.tell = report_progress or no_progress
         self._rho = math.inf if isinstance(budget, Claim) else budget.concentrated()
         self.label = source.label
         self.rng = getattr(source, "rng", None)
@@ -518,7 +525,13 @@ class _WatchedNoise(NoiseSource):
         if self._is_dry:
             raise _FirstLookError
         self._spent += rho if math.isfinite(rho) else 0.0
-        self.tell("fit", min(int(_STEPS * self._spent / self._rho), 99), _STEPS)
+        if not self.is_timed:
+            self.tell("fit", min(int(_STEPS * self._spent / self._rho), 99), _STEPS)
+
+    def time(self, done: float, total: float) -> None:
+        """Note how much of a fit is done, in seconds as estimated."""
+        whole = max(round(10 * total), _STEPS)
+        self.tell("fit", min(int(whole * done / total) if total else 0, whole - 1), whole)
 
     def add(self, counts: Integers, mechanism: Any) -> Integers:
         """Return counts with noise."""
@@ -529,7 +542,3 @@ class _WatchedNoise(NoiseSource):
         """Return the index of a candidate."""
         self.look(mechanism.guarantee.rho)
         return self._source.choose(scores, mechanism)
-
-
-def _quiet(_stage: str, _done: int, _total: int) -> None:
-    """Tell nobody."""

@@ -101,6 +101,8 @@ def carry_out(
     tell_limit(terminal, plan)
     with terminal.progress() as report_progress:
         done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
+    for text in done.links:
+        terminal.step("links", text)
     if dry_run:
         terminal.step(
             "dry run complete",

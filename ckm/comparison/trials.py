@@ -454,6 +454,25 @@ class SingleTable:
         """Return no margins beside those that are shown."""
         return []
 
+    @property
+    def equations(self) -> tuple[Any, ...]:
+        """None: a trial is of counts."""
+        return ()
+
+    @property
+    def implied(self) -> Mapping[str, tuple[str, ...]]:
+        """No sums: there are no equations."""
+        return {}
+
+    @property
+    def requests(self) -> Mapping[str, Any]:
+        """None: one table is linked to no other."""
+        return {}
+
+    def known(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Return tables as they are."""
+        return dict(requests)
+
 
 def facts_of(statement: Statement) -> dict[str, float | None]:
     """Return what a method says of its tables in numbers that a page has words for."""

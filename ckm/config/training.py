@@ -75,7 +75,7 @@ class NetworkSection(Section):
     average: float = optional(
         "Weight of the past in a moving average.", default=0.0, ge=0, lt=1
     )
-    engine: Literal["ckm", "opacus"] = optional(
+    engine: Literal["ckm", "opacus", "one-by-one"] = optional(
         "Who finds gradients of records.", default="ckm"
     )
     class_weights: list[float] | None = optional(

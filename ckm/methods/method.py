@@ -35,6 +35,8 @@ class Statement(Disclosive):
         What the internal report tells of the tables.
     measures
         What the office needs to know of each measure.
+    links
+        What links tables and columns, for the office to confirm.
     """
 
     words: str | Sequence[str]
@@ -42,6 +44,7 @@ class Statement(Disclosive):
     notice: str = ""
     notes: Sequence[str] = ()
     measures: Sequence[Mapping[str, Any]] = ()
+    links: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -167,6 +167,25 @@ class CellsFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSetting:
+    """What the office says of a link between columns or tables.
+
+    Parameters
+    ----------
+    equation
+        Variables that belong together: ``"turnover = costs + profit"``.
+    tables
+        Two tables with records in common.
+    holds
+        Whether readers are taken to know it.
+    """
+
+    equation: str | None = None
+    tables: tuple[str, ...] = ()
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressionSettings:
     """Which cells are unsafe, and how others are chosen to protect them.
 
@@ -201,6 +220,10 @@ class SuppressionSettings:
         The folder of an earlier release, whose hidden cells are preferred.
     preferred_cost, zero_cost
         What it costs to hide a preferred cell, as a share, and a cell of 0.
+    links
+        What the office says of links that readers may see.
+    shadow
+        Variable → the variable that rules read instead of it.
     method, limit_s
         How secondary cells are chosen, and when the search stops.
     largest_hidden_share
@@ -229,6 +252,8 @@ class SuppressionSettings:
     previous: Path | None = None
     preferred_cost: float = 0.01
     zero_cost: float | None = None
+    links: Sequence[LinkSetting] = ()
+    shadow: Mapping[str, str] = field(default_factory=dict)
     method: Literal["auto", "exact", "sequential"] = "auto"
     limit_s: float = 600.0
     largest_hidden_share: float = LARGEST_HIDDEN_SHARE
@@ -241,7 +266,13 @@ class SuppressionSettings:
         files = [_values(file) | {"path": text_of(file.path)} for file in self.cells]
         previous = None if self.previous is None else text_of(self.previous)
         request = None if self.request is None else _values(self.request)
-        return _values(self) | {"cells": files, "previous": previous, "request": request}
+        links = [_values(link) for link in self.links]
+        return _values(self) | {
+            "cells": files,
+            "previous": previous,
+            "request": request,
+            "links": links,
+        }
 
 
 def _values(settings: Any) -> dict[str, Any]:

@@ -306,6 +306,11 @@ def job_cells(job: Job) -> pa.Table:
                 ),
                 hint=Message("remove holding and request, or suppress where the records are"),
             )
+        if job.suppression.shadow:
+            raise ConfigError(
+                Message("The rules of [suppression] read other variables than those shown."),
+                hint=Message("remove shadow, or suppress where the records are"),
+            )
         with open_originals(job) as originals:
             originals.require_some()
             requests = list(originals.requests.values())

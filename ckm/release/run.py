@@ -73,6 +73,8 @@ class Release:
     measures
         Of a release by suppression, for inside use only: what the internal manifest says of
         each measure.
+    links
+        What links its tables and columns, for the office to confirm.
     """
 
     folder: Path
@@ -80,6 +82,7 @@ class Release:
     cells: int
     seconds: float
     measures: tuple[Mapping[str, Any], ...] = ()
+    links: tuple[str, ...] = ()
 
 
 class InputFiles:
@@ -329,13 +332,14 @@ class ReleaseRun:
         ):
             run_inputs.method.place(target, is_kept=self._is_kept)
             cells = self._write(folder, run_inputs, name=target.name)
-            measures = run_inputs.method.method.statement().measures
+            statement = run_inputs.method.method.statement()
         done = Release(
             folder=Path(out),
             tables=tuple(self._job.tables),
             cells=cells,
             seconds=time.monotonic() - started,
-            measures=tuple(measures),
+            measures=tuple(statement.measures),
+            links=tuple(statement.links),
         )
         if self._is_kept:
             seconds = round(done.seconds, 3)
@@ -369,9 +373,12 @@ class ReleaseRun:
         finally:
             place.remove()
         run_inputs.method.tell_keys(step)
+        statement = run_inputs.method.method.statement()
         if self._job.rounding is not None:
-            for text in run_inputs.method.method.statement().notes:
+            for text in statement.notes:
                 step("deviations", text)
+        for text in statement.links:
+            step("links", text)
         step(
             "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
         )

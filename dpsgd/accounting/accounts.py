@@ -13,6 +13,7 @@ _MAX_POINTS = 5e4
 _COARSEST = 1e-2
 _FAR = 10.0  # standard deviations
 _LARGEST = 700.0
+_NOISES = 32  # of which losses are composed one by one
 _TO_CUTS = 1 / 9  # of what the steps spend
 
 
@@ -89,6 +90,7 @@ def epsilon_of_parts(
         counts: dict[tuple[float, float], int] = {}
         for sigma, rate, steps in parts:
             counts[sigma, rate] = counts.get((sigma, rate), 0) + steps
+        counts = _grouped(counts)
         grid = min(_grid(rate, sigma) for sigma, rate in counts)
         losses = [
             PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency, grid=grid)
@@ -105,6 +107,30 @@ def epsilon_of_parts(
         for number, (sigma, rate, steps) in enumerate(parts)
     )
     return gaussian_epsilon(delta, mu=distance * math.sqrt(square)), "Gaussian curve"
+
+
+def _grouped(counts: dict[tuple[float, float], int]) -> dict[tuple[float, float], int]:
+    """Return steps of few noises: of many, each is taken for the least of those near it.
+
+    Less noise never costs less, so that the epsilon is not below that of the steps. Each noise
+    is lowered by at most a thirty-second of what lies between the least and the most, in
+    ratios: from 2 to 0.8 by 3 %.
+    """
+    if len(counts) <= _NOISES:
+        return counts
+    by_rate: dict[float, list[float]] = {}
+    for sigma, rate in sorted(counts):
+        by_rate.setdefault(rate, []).append(sigma)
+    number = max(1, _NOISES // len(by_rate))
+    grouped: dict[tuple[float, float], int] = {}
+    for rate, sigmas in by_rate.items():
+        least, width = sigmas[0], math.log(sigmas[-1] / sigmas[0]) / number
+        for sigma in sigmas:
+            if math.log(sigma / least) > width:
+                least = sigma
+            key = least, rate
+            grouped[key] = grouped.get(key, 0) + counts[sigma, rate]
+    return grouped
 
 
 def cuts_noise(*, rate: float, sigma: float, steps: int) -> float:

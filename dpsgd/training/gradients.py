@@ -22,6 +22,7 @@ from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
 from dpsgd.training.layers.parts import Part
 from dpsgd.training.layers.sequences import forward_of
+from dpsgd.training.layers.tied import Tied
 from dpsgd.training.of_opacus import check_layers
 from footing.messages import Argument, Message, Name, Shape, said
 
@@ -51,8 +52,8 @@ class ClippedSum:
         return "ClippedSum(…)"
 
 
-def check_model(model: nn.Module, *, may_share: bool = False) -> None:
-    """Refuse a model in which records mix, or parameters are shared between layers."""
+def check_model(model: nn.Module) -> None:
+    """Refuse a model in which records mix, or that has nothing to train."""
     for name, layer in model.named_modules():
         if may_mix(layer):
             _check_watched([(name, layer)])
@@ -73,9 +74,6 @@ def check_model(model: nn.Module, *, may_share: bool = False) -> None:
                 ),
                 hint=Message("use torch.nn.utils.parametrize.remove_parametrizations"),
             )
-    if not may_share:
-        check_layers(model)
-        _check_shared(model)
     check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError(
@@ -131,6 +129,16 @@ def where_of(name: str, layer: nn.Module) -> str:
     )
 
 
+def not_by_record(name: str, layer: nn.Module) -> UnsupportedLayerError:
+    """Return what is said of a layer or model whose records cannot be told apart."""
+    return UnsupportedLayerError(
+        Message(
+            "{where} does not see one row for each record.", where=said(where_of(name, layer))
+        ),
+        hint=Message("keep records on the first axis"),
+    )
+
+
 def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
     for name, layer in layers:
         trains = any(p.requires_grad for p in layer.parameters())
@@ -150,23 +158,17 @@ def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
             )
 
 
-def _check_shared(model: nn.Module) -> None:
-    names: dict[int, str] = {}
+def _shared_names(model: nn.Module) -> dict[str, str]:
+    """Return all names of the parameters that several layers train, with the first of each."""
+    names: dict[int, list[str]] = {}
     for owner, layer in model.named_modules():
         for short, parameter in layer.named_parameters(recurse=False, remove_duplicate=False):
-            name = f"{owner}.{short}"
-            if parameter.requires_grad and names.setdefault(id(parameter), name) != name:
-                raise UnsupportedLayerError(
-                    Message(
-                        "{names!r} and {name!r} are one parameter.",
-                        names=Name(names[id(parameter)]),
-                        name=Name(name),
-                    ),
-                    hint=Message(
-                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone()); "
-                        "or engine='opacus', which adds both uses up"
-                    ),
-                )
+            if parameter.requires_grad:
+                names.setdefault(id(parameter), []).append(f"{owner}.{short}".lstrip("."))
+    own = {id(p): name for name, p in model.named_parameters()}
+    return {
+        name: own[key] for key, several in names.items() if len(several) > 1 for name in several
+    }
 
 
 class _Kept(NamedTuple):
@@ -193,7 +195,9 @@ class RecordGradients:
 
     def __init__(self, model: nn.Module, *, is_per_layer: bool = False) -> None:
         check_model(model)
+        check_layers(model)
         self.model, self.is_per_layer = model, is_per_layer
+        self._first_names = _shared_names(model)
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._watched = [pair for pair in model.named_modules() if may_mix(pair[1])]
         self._calls: list[_Kept] = []
@@ -209,7 +213,7 @@ class RecordGradients:
             # One that is passed in another way uses the parameters of those within by itself.
             if any(p.requires_grad for p in layer.parameters(forward_of(layer) is not None))
         ]
-        self._layers = len(owners)
+        self._layers = len({name.rpartition(".")[0] for name in self.parameters})
         self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
         for name, layer in owners:
             forward = forward_of(layer)
@@ -306,7 +310,10 @@ class RecordGradients:
                         "{where} does not turn what it is given into one tensor.",
                         where=said(where_of(name, layer)),
                     ),
-                    hint=Message("give its parameters to layers of torch.nn"),
+                    hint=Message(
+                        "give its parameters to layers of torch.nn; or engine='one-by-one', "
+                        "which passes each record by itself"
+                    ),
                 )
             if make is None:
                 leaves, spec = tree_flatten((args, kwargs))
@@ -321,7 +328,7 @@ class RecordGradients:
             self._keep(name, "", make, inputs, output)
             return new_output
 
-        return _uncompiled(hook)
+        return uncompiled(hook)
 
     def _is_shared(self, name: str, codes: Tensor) -> bool:
         is_one = codes.dim() == 1 or (codes.dim() == 2 and len(codes) == 1)
@@ -340,7 +347,7 @@ class RecordGradients:
                 return passed(layer, keep, *args, **kwargs)
             return type(layer).forward(layer, *args, **kwargs)
 
-        return _uncompiled(forward)
+        return uncompiled(forward)
 
     def _parts(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
@@ -363,18 +370,41 @@ class RecordGradients:
                         "{where} does not see one row for each record.",
                         where=said(where_of(call.layer, layer)),
                     ),
-                    hint=Message("keep records on the first axis"),
+                    hint=Message(
+                        "keep records on the first axis; or engine='one-by-one', which passes "
+                        "each by itself"
+                    ),
                 )
             pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
             groups.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
         self._is_keeping = False  # of what is passed again
         try:
-            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in groups.items()]
+            parts = [(n, make(pairs, copies)) for (n, _), (make, pairs) in groups.items()]
         finally:
             self._is_keeping = True
+        return self._tied(parts) if self._first_names else parts
+
+    def _tied(self, parts: list[tuple[str, Part]]) -> list[tuple[str, Part]]:
+        """Put the uses of one parameter together: their sum has the norm that counts."""
+        alone: list[tuple[str, Part]] = []
+        uses: dict[str, list[Part]] = {}
+        for layer, part in parts:
+            pieces = {f"{layer}.{n}".lstrip("."): p for n, p in part.by_parameter().items()}
+            if not self._first_names.keys() & pieces:
+                alone.append((layer, part))
+                continue
+            for name, piece in pieces.items():
+                if name in self._first_names:
+                    uses.setdefault(self._first_names[name], []).append(piece)
+                else:
+                    alone.append((layer, piece))
+        for name, several in uses.items():
+            owner, _, short = name.rpartition(".")
+            alone.append((owner, Tied(several, name=short)))
+        return alone
 
 
-def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return what no compiler looks into; one that is not loaded has compiled nothing."""
     return torch.compiler.disable(function) if "torch._dynamo" in sys.modules else function
 

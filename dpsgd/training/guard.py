@@ -297,21 +297,27 @@ def _outline(layer: nn.Module) -> tuple[Any, ...]:
 
 
 def _is_changed(layer: nn.Module, state: dict[str, Any], outline: tuple[Any, ...]) -> bool:
-    """Return whether the outline is another now; most parts are empty, which is quick."""
-    kind, forward, parameters, layers, *hooks = outline
+    """Return whether the outline is another now.
+
+    This is most of what a guard costs in a step: most parts are empty, and are not listed.
+    """
+    kind, forward, parameters, layers, before, after, back_before, back_after = outline
     if layer.__class__ is not kind or state.get("forward") is not forward:
         return True
-    now = state["_parameters"]
-    if (now or parameters) and [*map(id, now.values())] != parameters:
+    own, inner = state["_parameters"], state["_modules"]
+    if (own or parameters) and [*map(id, own.values())] != parameters:
         return True
-    now = state["_modules"]
-    if (now or layers) and [*map(id, now.values())] != layers:
+    if (inner or layers) and [*map(id, inner.values())] != layers:
         return True
-    for name, before in zip(_HOOKS, hooks, strict=True):
-        now = state[name]
-        if (now or before) and [*now] != before:
-            return True
-    return False
+    hooks, earlier = state["_forward_hooks"], state["_forward_pre_hooks"]
+    if ((hooks or after) and [*hooks] != after) or (
+        (earlier or before) and [*earlier] != before
+    ):
+        return True
+    back, earlier = state["_backward_hooks"], state["_backward_pre_hooks"]
+    if not (back or earlier or back_before or back_after):
+        return False
+    return ([*earlier], [*back]) != (back_before, back_after)
 
 
 def _refuse_frozen(name: str) -> NoReturn:

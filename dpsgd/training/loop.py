@@ -7,6 +7,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from dpsgd.errors import DPSGDError
@@ -37,14 +38,31 @@ class _Loss:
     def __repr__(self) -> str:
         return "Loss(…)"
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise no_number()
+
+    @classmethod
+    def __torch_function__(cls, *_: Any) -> Any:
+        raise no_number()
+
     def __format__(self, form: str) -> str:
         return repr(self)  # whatever the form: a number would be a statistic without noise
 
-    def backward(self) -> None:
+    def backward(self, *_: Any, **__: Any) -> None:
         self._training.accumulate(self._losses)
 
     def detach(self) -> _Loss:
         return self._with(self._losses.detach())
+
+    def clone(self) -> _Loss:
+        return self
+
+    cpu = mean = sum = clone  # what loops write of a single number
+
+    def to(self, *_: Any, **__: Any) -> _Loss:
+        return self
 
     def __mul__(self, number: float) -> _Loss:
         return self._with(self._losses * _plain(number))
@@ -73,6 +91,10 @@ class _Loss:
     def __sub__(self, other: Any) -> _Loss:
         return self + (-other if isinstance(other, _Loss) else other)
 
+    def __rsub__(self, other: Any) -> _Loss:
+        loss: _Loss = -self + other
+        return loss
+
     def __truediv__(self, number: float) -> _Loss:
         if self._losses.requires_grad and number != self._pieces:
             raise DPSGDError(
@@ -87,16 +109,38 @@ class _Loss:
             )
         return self  # a step divides by the expected batch
 
-    def item(self) -> float:
-        raise DPSGDError(
-            Message("The loss of a batch is a statistic without noise."),
-            hint=Message("show training.cost() instead, or evaluate on public records"),
-        )
+    def item(self, *_: Any) -> float:
+        raise no_number()
 
-    __float__ = item
+    __float__ = __int__ = __bool__ = __lt__ = __gt__ = __le__ = __ge__ = __pow__ = item
 
     def _with(self, losses: Tensor) -> _Loss:
         return _Loss(self._training, losses, pieces=self._pieces)
+
+
+def no_number() -> DPSGDError:
+    """Return what is said where a loop asks for the number of a loss."""
+    return DPSGDError(
+        Message("The loss of a batch is a statistic without noise."),
+        hint=Message("show training.cost() instead, or evaluate on public records"),
+    )
+
+
+class _Backward(torch.autograd.Function):
+    """A tensor without a value, of which `backward` adds the gradients of records up."""
+
+    @staticmethod
+    def forward(ctx: Any, _: Tensor, loss: _Loss) -> Tensor:
+        ctx.loss = loss
+        return torch.full((), math.nan)
+
+    @staticmethod
+    def backward(ctx: Any, factor: Tensor) -> tuple[Tensor, None]:
+        loss: _Loss = ctx.loss
+        with torch.enable_grad():
+            # What divides by the number of pieces knows nothing of the expected batch.
+            (loss * (float(factor) * loss._pieces)).backward()  # noqa: SLF001 (two halves)
+        return torch.zeros(()), None
 
 
 def _plain(number: Any) -> Any:
@@ -190,6 +234,7 @@ def privatise(
     self_test: bool | str | Sequence[Tensor] = True,
     engine: str = "ckm",
     loss_of: Callable[[Callable[..., Tensor], Any], Tensor] | None = None,
+    as_tensor: bool = False,
     **bookkeeping: Any,
 ) -> tuple[Any, Callable[..., Any]]:
     """Turn a loop that exists into a private one: its loader and its criterion change.
@@ -216,6 +261,9 @@ def privatise(
     loss_of
         How the loop finds the losses of a batch with the criterion, for the self-test;
         by default ``criterion(model(batch[0]), *batch[1:])``.
+    as_tensor
+        Give the loss as a tensor that is not a number, for loops that take nothing else: those
+        of Lightning and of Hugging Face, which divide it by the number of pieces.
     bookkeeping
         ``ledger``, ``who``, ``what``, ``checkpoint``, ``is_resumed`` and ``progress``, as for
         `DPClassifier.fit`; ``scheduler``, of which the checkpoint keeps the state.
@@ -273,8 +321,11 @@ def privatise(
         losses = training.losses_of(each, *values)
         return losses.flatten(1).mean(1) if losses.dim() > 1 else losses
 
-    def private(*values: Tensor) -> _Loss:
-        return _Loss(training, of_records(*values), pieces=accumulation or 1)
+    def private(*values: Tensor) -> Any:
+        loss = _Loss(training, of_records(*values), pieces=accumulation or 1)
+        if not as_tensor:
+            return loss
+        return _Backward.apply(torch.zeros((), requires_grad=True), loss)  # type: ignore[no-untyped-call]
 
     def usual(criterion: Callable[..., Tensor], batch: Any) -> Tensor:
         return criterion(model(batch[0]), *batch[1:])

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
-from dpsgd.training.gradients import RecordGradients, check_model, may_mix, where_of
+from dpsgd.training.gradients import RecordGradients, check_model, may_mix, not_by_record
 from dpsgd.training.layers.parts import Part, Written
-from footing.messages import Message, Shape, said
+from dpsgd.training.of_opacus import check_pytorch_layers
+from footing.messages import Message, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,8 @@ class OpacusGradients(RecordGradients):
                 Message("engine='opacus' needs the package opacus, which is not installed."),
                 hint=Message("in the project's folder: pip install '.[dpsgd]'"),
             ) from error
-        check_model(model, may_share=True)
+        check_model(model)
+        check_pytorch_layers(model)
         self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._layers = len({name.rpartition(".")[0] for name in self.parameters})
@@ -101,13 +103,7 @@ class OpacusGradients(RecordGradients):
                 continue
             if len(sample) != len(losses):
                 owner = name.rpartition(".")[0]
-                raise UnsupportedLayerError(
-                    Message(
-                        "{where} does not see one row for each record.",
-                        where=said(where_of(owner, self.model.get_submodule(owner))),
-                    ),
-                    hint=Message("keep records on the first axis"),
-                )
+                raise not_by_record(owner, self.model.get_submodule(owner))
             owner, _, short = name.rpartition(".")
             rows = sample.unflatten(0, (-1, copies)).sum(1) if copies > 1 else sample
             layers.setdefault(owner, {})[short] = rows

@@ -11,6 +11,7 @@ from torch.utils import data as torch_data
 from torch.utils.data import default_collate
 
 from dpsgd.errors import TrainingDataError
+from dpsgd.training.of_opacus import is_of_opacus
 from footing.messages import Message, said
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class Records:
                     "have none."
                 ),
                 hint=Message("give a Dataset with __getitem__ and __len__"),
+            )
+        if is_loader and is_of_opacus(data):
+            raise TrainingDataError(
+                Message("The loader is private already."),
+                hint=Message("give the DataLoader that came before make_private"),
             )
         if is_loader:
             batches = type(data.batch_sampler)

@@ -218,8 +218,9 @@ def _check_gradients(
                 wrong=Name.each(wrong[:3]),
             ),
             hint=Message(
-                "use a parameter through its layer alone, without F.linear beside it; "
-                "write other layers as products of torch.nn"
+                "use a parameter through its layer alone, without F.linear beside it, or "
+                "engine='one-by-one', which passes each record by itself; in both what uses "
+                "parameters belongs into the model's forward"
             ),
         )
 

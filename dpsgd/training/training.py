@@ -22,6 +22,7 @@ from dpsgd.training.randomness import Randomness
 from dpsgd.training.records import Records, mapped
 from dpsgd.training.sampler import draws
 from dpsgd.training.self_test import ROWS, self_test
+from dpsgd.training.single_gradients import SingleGradients
 from footing.checks import require_number
 from footing.messages import Argument, Message, Name
 
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
-OPACUS = "opacus"
+OPACUS, ONE_BY_ONE = "opacus", "one-by-one"
+_ENGINES = ("ckm", OPACUS, ONE_BY_ONE)
 _PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH, _MOST = 256, 2048
 _HALF = 0.5
@@ -69,9 +71,10 @@ class PrivateTraining:
         compares the gradients with those of Opacus too. The privacy card tells where nothing
         was tried.
     engine
-        Who finds gradients of records: ``"ckm"``, by products of layers; or ``"opacus"``, whose
-        samplers of layers, also of one's own, write them out. Noise, batches and account are
-        the plan's in both.
+        Who finds gradients of records: ``"ckm"``, by products of layers; ``"opacus"``, whose
+        samplers of layers, also of one's own, write them out; or ``"one-by-one"``, which passes
+        each record by itself, so that any model will do, in many times the time. Noise, batches
+        and account are the plan's in all.
 
     Examples
     --------
@@ -586,10 +589,12 @@ def gradients_of(
     """Return what turns losses into clipped sums."""
     if engine == "ckm":
         return RecordGradients(model, is_per_layer=is_per_layer)
+    if engine == ONE_BY_ONE:
+        return SingleGradients(model, is_per_layer=is_per_layer)
     if engine != OPACUS:
         raise PlanError(
             Message("Unknown engine {engine!r}.", engine=Name(engine)),
-            hint=Message("known: {engines}", engines=Name.each(("ckm", OPACUS))),
+            hint=Message("known: {engines}", engines=Name.each(_ENGINES)),
         )
     from dpsgd.training.opacus_gradients import OpacusGradients
 

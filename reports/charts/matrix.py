@@ -40,12 +40,15 @@ class Matrix(Labels):
         Their labels.
     home
         Row → the column to outline.
+    legend
+        Shade → what it stands for; None for the shares of `SHADES`.
     """
 
     down: str
     columns: Sequence[str]
     rows: Sequence[str]
     home: Mapping[int, int]
+    legend: Mapping[int, str] | None = None
 
 
 def matrix(
@@ -54,7 +57,7 @@ def matrix(
     """Draw shares as shades."""
     shaded = {place: (shade_of(share), text) for place, (share, text) in cells.items()}
     high = min(24.0, max(3.0, 720.0 / len(data.rows)))
-    wide = min(44.0, (_WIDTH - _LEFT - 8) / len(data.columns))
+    wide = min(max(44.0, _longest(data.columns)), (_WIDTH - _LEFT - 8) / len(data.columns))
     low = _TOP + high * len(data.rows)
     drawing = Drawing(words, data, size=(_WIDTH, low + 40))
     drawing.text((_LEFT, 14), data.across)
@@ -73,13 +76,17 @@ def matrix(
         x, y = grid.middle(row, column)
         drawing.text((x, y + 4), text, anchor="middle", css=css)
     _label(drawing, data, grid)
-    _legend(words, drawing, low + 16)
+    _legend(words, drawing, low + 16, data.legend)
     return drawing.finish()
 
 
+def _longest(labels: Sequence[str]) -> float:
+    """Return the room that the longest label needs."""
+    return max(len(label) for label in labels) * 7.5 + 6
+
+
 def _label(drawing: Drawing, data: Matrix, grid: Grid) -> None:
-    longest = max(len(label) for label in data.columns) * 7.5 + 6
-    every = math.ceil(longest / grid.wide)
+    every = math.ceil(_longest(data.columns) / grid.wide)
     for column in range(0, len(data.columns), every):
         place = (grid.middle(0, column)[0], _TOP - 8)
         drawing.text(place, data.columns[column], anchor="middle")
@@ -89,7 +96,12 @@ def _label(drawing: Drawing, data: Matrix, grid: Grid) -> None:
         drawing.text(place, data.rows[row], anchor="end")
 
 
-def _legend(words: Words, drawing: Drawing, top: float) -> None:
+def _legend(
+    words: Words, drawing: Drawing, top: float, legend: Mapping[int, str] | None
+) -> None:
+    if legend is not None:
+        drawing.legend(top, [(f"s{shade}", says) for shade, says in legend.items()])
+        return
     shades = [f"s{n}" for n in range(len(SHADES) + 1)]
     bounds = [words.numbers.plain(share) for share in SHADES]
     says = [f"< {bounds[0]}"]

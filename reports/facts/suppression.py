@@ -79,6 +79,69 @@ class PatternFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionLinkFact:
+    """Two dimensions of linked tables that are of one column, or nest in all records.
+
+    Parameters
+    ----------
+    first, second
+        Their names, in the first and the second table.
+    nesting
+        Of columns and their levels, what the first is to the second: ``"same"``, ``"whole"``,
+        ``"part"``, or ``"other"`` where one column is grouped in two ways. Of different
+        columns that nest in all records: ``"finer"``, ``"coarser"`` or ``"same"``.
+    """
+
+    first: str
+    second: str
+    nesting: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLinkFact:
+    """Two tables that have cells of the same records.
+
+    Parameters
+    ----------
+    tables
+        Their names.
+    cells
+        How many cells they have in common.
+    dimensions
+        Which of their dimensions belong together.
+    is_confirmed
+        Whether the job says that the office knows it.
+    """
+
+    tables: tuple[str, str]
+    cells: int
+    dimensions: tuple[DimensionLinkFact, ...]
+    is_confirmed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquationFact:
+    """Variables whose sums tell one another.
+
+    Parameters
+    ----------
+    equation
+        As a person writes it.
+    status
+        ``"stated"`` or ``"denied"`` by the office, or ``"seen"`` in the records alone.
+    is_exact
+        Whether all records fulfil it; None where nobody looked.
+    tables
+        Tables, each with a variable whose sums it does not show and its others tell.
+    """
+
+    equation: str
+    status: str
+    is_exact: bool | None
+    tables: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressionFacts:
     """All that the office sees of a suppression at a glance.
 
@@ -96,6 +159,8 @@ class SuppressionFacts:
         Whether what readers can work out was computed.
     measures, levels, patterns
         What was hidden.
+    links, equations
+        What lets readers compute cells of one table or column from others.
     """
 
     title: str
@@ -108,6 +173,8 @@ class SuppressionFacts:
     measures: tuple[SuppressedMeasureFact, ...]
     levels: tuple[SuppressedLevelFact, ...]
     patterns: tuple[PatternFact, ...]
+    links: tuple[TableLinkFact, ...] = ()
+    equations: tuple[EquationFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.wording import WordLists
-from reports.charts.matrix import Matrix, matrix
+from reports.charts.matrix import Matrix, matrix, shade_of
 from reports.parts import NOTHING, Figure, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reports.facts.suppression import (
+        DimensionLinkFact,
+        EquationFact,
         PatternFact,
         PublicSuppressionFacts,
         SuppressionFacts,
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 _WORDS = WordLists("suppression")
 _SENTENCES, _PUBLIC = _WORDS.sentences("sentences"), _WORDS.sentences("public")
-_RULES = _WORDS.sentences("rules")
+_RULES, _LINKS = _WORDS.sentences("rules"), _WORDS.sentences("links")
+_METHODS = _WORDS.sentences("methods")
+#: Shares that are drawn in shades of their own, for what a single cell is.
+_SHARES = {"U": 1.0, "H": 0.3, "": 0.0}
 
 
 def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[str, Any]]:
@@ -34,7 +39,12 @@ def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[s
     return "suppression.html", {
         "title": facts.title or words.say("Overview of a suppression"),
         "headings": headings(
-            words, "suppression", without=() if facts.patterns else ("pattern",)
+            words,
+            "suppression",
+            without=(
+                *(() if facts.patterns else ("pattern",)),
+                *(() if facts.links or facts.equations else ("links",)),
+            ),
         ),
         "verdict": _SENTENCES["verdict"].say(words, values),
         "audit": _SENTENCES["audited" if facts.is_audited else "unaudited"].say(words),
@@ -42,6 +52,8 @@ def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[s
         "rules": [_rule(words, name, numbers) for name, numbers in facts.rules],
         "levels": _levels(words, facts),
         "against": list(_against(words, facts)),
+        "table_links": _links(words, facts) if facts.links else None,
+        "equations": _equations(words, facts) if facts.equations else None,
         "patterns": [
             _pattern(words, pattern, place) for place, pattern in enumerate(facts.patterns)
         ],
@@ -95,29 +107,29 @@ def _against(words: Words, facts: SuppressionFacts) -> Iterator[str]:
 
 def _measures(words: Words, facts: SuppressionFacts) -> Table:
     say = words.say
-    return (
+    lines = (
         Lines(words, facts.measures)
         .text("Measure", lambda fact: fact.measure)
+        .text("Search", lambda fact: _METHODS[fact.method].say(words))
         .number("Cells", lambda fact: fact.cells, "count")
         .number("Unsafe", lambda fact: fact.unsafe, "count")
         .number("Hidden", lambda fact: fact.hidden, "count")
         .number("Value hidden", lambda fact: fact.lost, "share")
-        .text("Search", lambda fact: fact.method)
-        .number("Cost not proven to be needed", lambda fact: fact.gap, "share")
-        .number("One possible value", lambda fact: fact.exact, "count")
-        .table(
-            "measures",
-            say("What was hidden for each measure"),
-            notes=[
-                say("Whatever one measure hides is hidden in all columns of all tables."),
-                say("The value hidden is a share of all cells, totals among them."),
-                say("Hidden cells of one possible value are safe ones, hidden in vain."),
-                say(
-                    "What is not proven to be needed may be needed all the same: beside the "
-                    "exact search, the proof looks at each sum alone."
-                ),
-            ],
-        )
+    )
+    if any(fact.gap is not None for fact in facts.measures):
+        lines = lines.number("Cost not proven to be needed", lambda fact: fact.gap, "share")
+    return lines.number("One possible value", lambda fact: fact.exact, "count").table(
+        "measures",
+        say("What was hidden for each measure"),
+        notes=[
+            say("Whatever one measure hides is hidden in all columns of all tables."),
+            say("The value hidden is a share of all cells, totals among them."),
+            say("Hidden cells of one possible value are safe ones, hidden in vain."),
+            say(
+                "What is not proven to be needed may be needed all the same: beside the exact "
+                "search, the proof looks at each sum alone."
+            ),
+        ],
     )
 
 
@@ -135,12 +147,79 @@ def _levels(words: Words, facts: SuppressionFacts) -> Table:
     )
 
 
+def _links(words: Words, facts: SuppressionFacts) -> Table:
+    """List the tables that have cells in common, and how their dimensions nest."""
+
+    def nesting(fact: DimensionLinkFact) -> str:
+        return _LINKS[fact.nesting].say(words, {"first": fact.first, "second": fact.second})
+
+    return (
+        Lines(words, facts.links)
+        .text("Table", lambda link: link.tables[0])
+        .text("Other table", lambda link: link.tables[1])
+        .number("Common cells", lambda link: link.cells, "count")
+        .text("Dimensions", lambda link: "; ".join(map(nesting, link.dimensions)) or NOTHING)
+        .text("Office", lambda link: _status(words, "stated" if link.is_confirmed else "seen"))
+        .table(
+            "table-links",
+            words.say("Tables that have cells in common"),
+            n_heads=2,
+            notes=[words.say("Such cells are hidden in all tables or in none.")],
+        )
+    )
+
+
+def _equations(words: Words, facts: SuppressionFacts) -> Table:
+    """List which variables tell one another, and which sums are protected by it."""
+
+    def further(fact: EquationFact) -> str:
+        texts = [
+            words.say("%(variable)s in %(table)s", variable=variable, table=table)
+            for table, variable in fact.tables
+        ]
+        return "; ".join(texts) or NOTHING
+
+    return (
+        Lines(words, facts.equations)
+        .text("Equation", lambda fact: fact.equation)
+        .text("Office", lambda fact: _status(words, fact.status))
+        .text("In all records", lambda fact: _exactness(words, fact))
+        .text("Protected although not shown", further)
+        .table(
+            "equations",
+            words.say("Variables that belong together"),
+            notes=[
+                words.say(
+                    "Where a table shows all variables of an equation but one, the sums of "
+                    "this one are protected as if the table showed them."
+                )
+            ],
+        )
+    )
+
+
+def _status(words: Words, status: str) -> str:
+    return _LINKS[status].say(words)
+
+
+def _exactness(words: Words, fact: EquationFact) -> str:
+    if fact.is_exact is None:
+        return NOTHING
+    return words.say("yes") if fact.is_exact else words.say("no")
+
+
 def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
     """Draw which cells are hidden: U unsafe, H for the sake of others."""
     is_flat = all(cells == 1 for _, _, cells, _, _ in fact.cells)
     shares = {
-        (row, column): (hidden / max(cells, 1), _mark(cells, unsafe, hidden))
+        (row, column): (_SHARES[mark] if is_flat else hidden / max(cells, 1), mark)
         for row, column, cells, unsafe, hidden in fact.cells
+        for mark in (_mark(cells, unsafe, hidden),)
+    }
+    legend = {
+        shade_of(_SHARES["U"]): words.say("U: unsafe"),
+        shade_of(_SHARES["H"]): words.say("H: hidden for the sake of others"),
+        shade_of(_SHARES[""]): words.say("published"),
     }
     labels = Matrix(
         id=f"pattern-{place}",
@@ -153,20 +232,16 @@ def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
         columns=fact.columns,
         rows=fact.rows,
         home={},
+        legend=legend if is_flat else None,
     )
-    notes = [
-        words.say(
-            "U is an unsafe cell, H one that is hidden for the sake of others, P one that is "
-            "published."
-        )
-    ]
+    notes = []
     if not is_flat:
         notes = [words.say("Shades are shares of the cells over all further dimensions.")]
 
     def entry(row: tuple[int, str], column: int) -> str:
         if (row[0], column) not in shares:
             return NOTHING
-        return shares[row[0], column][1] or "P"
+        return shares[row[0], column][1] or words.say("published")
 
     return (
         Lines(words, list(enumerate(fact.rows)))

@@ -64,7 +64,8 @@ def most_probable_counts(
     blocks = Blocks(lattice.groups, list(published_cells))
     total, shares = _independent(lattice, published_cells)
     shares = [
-        np.bincount(merged, share) for merged, share in zip(blocks.merged, shares, strict=True)
+        np.bincount(merged, share).astype(np.float64)
+        for merged, share in zip(blocks.merged, shares, strict=True)
     ]
     published = _flat(
         {table: one.published for table, one in published_cells.items()}, published_cells

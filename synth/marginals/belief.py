@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 
@@ -119,7 +121,7 @@ class Network:
             for column in set(clique) - earlier:
                 earlier.add(column)
                 yield column, self._onto(joint, clique, (column,), first=1)
-            for other, separator in self._links(one):
+            for other, separator in self._links[one]:
                 if other != before:
                     shared = self._onto(joint, clique, separator, first=1)
                     waiting.append(
@@ -135,12 +137,18 @@ class Network:
         shape = (len(shared), *self._spread(chance, separator, clique).shape)
         return np.asarray(ratio.reshape(shape) * beliefs[other])
 
-    def _links(self, one: int) -> Iterator[tuple[int, Columns]]:
-        for other in self.tree.order[1:]:
-            if self.tree.parents[other] == one:
-                yield other, self.tree.separators[other]
-        if self.tree.parents[one] >= 0:
-            yield self.tree.parents[one], self.tree.separators[one]
+    @cached_property
+    def _links(self) -> list[list[tuple[int, Columns]]]:
+        """The neighbours of each clique, with what it shares with each."""
+        tree = self.tree
+        links: list[list[tuple[int, Columns]]] = [[] for _ in tree.cliques]
+        for other in tree.order[1:]:
+            if tree.parents[other] >= 0:
+                links[tree.parents[other]].append((other, tree.separators[other]))
+        for one, above in enumerate(tree.parents):
+            if above >= 0:
+                links[one].append((above, tree.separators[one]))
+        return links
 
     def _multiplied(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
         maxima = [float(potential.max()) for potential in potentials]
@@ -234,15 +242,23 @@ def cliques_of(
     for column, others in enumerate(near):
         others.discard(column)
     cost = [logs[one] + sum(logs[other] for other in near[one]) for one in range(len(sizes))]
-    rest, cliques, cells = list(range(len(sizes))), list[set[int]](), 0.0
-    while rest:
-        column = min(rest, key=cost.__getitem__)
-        rest.remove(column)
+    waiting = [(price, column) for column, price in enumerate(cost)]
+    heapify(waiting)
+    cliques, cells = list[set[int]](), 0.0
+    holding: list[list[set[int]]] = [[] for _ in sizes]  # the cliques that hold each column
+    is_out = [False] * len(sizes)
+    while waiting:
+        price, column = heappop(waiting)
+        if is_out[column] or price != cost[column]:
+            continue  # its price has changed since, and it waits with the new one
+        is_out[column] = True
         others = near[column]
         clique = others | {column}
-        if not any(clique <= one for one in cliques):
+        if not any(clique <= one for one in holding[column]):
             cliques.append(clique)
-            cells += math.exp(min(cost[column], 700.0))
+            for one in clique:
+                holding[one].append(clique)
+            cells += math.exp(min(price, 700.0))
             if cells > most * (1 + 1e-9):
                 return None
         for other in others:
@@ -251,6 +267,7 @@ def cliques_of(
             near[other] |= links
             near[other].discard(column)
             cost[other] += sum(logs[one] for one in links) - logs[column]
+            heappush(waiting, (cost[other], other))
     return [tuple(sorted(clique)) for clique in cliques]
 
 
@@ -303,8 +320,8 @@ class JunctionTree:
 
     def home(self, columns: Iterable[int], *, sizes: Sequence[int]) -> int | None:
         """Return the smallest clique that holds the columns, if one does."""
-        members = set(columns)
-        holding = [one for one, clique in enumerate(self.cliques) if members <= set(clique)]
+        members = {*columns}
+        holding = [one for one, clique in enumerate(self.cliques) if members.issubset(clique)]
         return min(
             holding,
             key=lambda one: math.prod(sizes[column] for column in self.cliques[one]),

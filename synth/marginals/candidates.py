@@ -12,6 +12,7 @@ from synth.marginals.belief import Network, cliques_of
 from synth.marginals.drawing import draw_codes
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
+_LEAST_CHECKS = 40
 _TRIPLES = 12_000  # columns times triples that are looked at
 _DRAWN = 100_000
 
@@ -43,13 +44,18 @@ class Candidates:
     ) -> None:
         self._sizes, self._most = list(sizes), most_cells
         self.weights, self.added = dict(weights), set[Columns]()
-        self._left = [
+        self._left = dict.fromkeys(
             columns
             for columns in weights
             if all(sizes[column] > 1 for column in columns)
             and math.prod(sizes[column] for column in columns) <= most_cells
-        ]
+        )
         self._rng = np.random.default_rng(0)  # picks what to check; public
+
+    @property
+    def checks(self) -> int:
+        """How many pairs are tried in a choice, of those that lie in no clique."""
+        return max(_LEAST_CHECKS, _CHECKS // len(self._sizes))
 
     def widen(self, tables: Sequence[Columns]) -> None:
         """Put more tables on the list, each of weight 1.
@@ -59,7 +65,7 @@ class Candidates:
         tables
             Their columns.
         """
-        self._left.extend(tables)
+        self._left |= dict.fromkeys(tables)
         self.added |= {*tables}
         self.weights |= dict.fromkeys(tables, 1.0)
 
@@ -71,7 +77,7 @@ class Candidates:
         columns
             Its columns.
         """
-        self._left.remove(columns)
+        del self._left[columns]
 
     def open(self, sets: Sequence[Columns], *, is_tree: bool) -> dict[Columns, float]:
         """Return the tables that leave the model small enough, and how full it would be.
@@ -89,11 +95,28 @@ class Candidates:
             # An edge between two parts adds one clique, the edge itself.
             parts = _parts(len(self._sizes), sets)
             joins = [c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]]
-            filled = {columns: level + self._fullness([columns]) for columns in joins}
+            sizes = self._sizes
+            filled = {c: level + sizes[c[0]] * sizes[c[1]] / self._most for c in joins}
             return {columns: full for columns, full in filled.items() if full <= 1}
-        inside = [set(clique) for clique in cliques]
-        free = {c: level for c in self._left if any(set(c) <= clique for clique in inside)}
+        free = dict.fromkeys(self._inside(cliques), level)
         return free | self._filled(sets, [c for c in self._left if c not in free])
+
+    def _inside(self, cliques: Sequence[Columns]) -> list[Columns]:
+        """Return the tables on the list that lie in a clique."""
+        pairs = {pair for clique in cliques for pair in combinations(clique, 2)}
+        holding: dict[int, list[Columns]] = {}
+        for clique in cliques:
+            for column in clique:
+                holding.setdefault(column, []).append(clique)
+        return [
+            columns
+            for columns in self._left
+            if (
+                columns in pairs
+                if len(columns) == 2
+                else any({*columns}.issubset(one) for one in holding.get(columns[0], ()))
+            )
+        ]
 
     def expected(
         self, network: Network, beliefs: Sequence[Floats], *, total: float
@@ -129,7 +152,7 @@ class Candidates:
         return counts.reshape(shape).astype(np.float64)
 
     def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
-        most = max(20, _CHECKS // len(self._sizes))
+        most = self.checks
         pairs = [columns for columns in some if len(columns) == 2]
         if len(pairs) > most:
             places = self._rng.choice(len(pairs), most, replace=False)
@@ -140,7 +163,7 @@ class Candidates:
             cliques = cliques_of([*sets, columns], sizes=self._sizes, most=self._most)
             if cliques is None:
                 # What does not fit now will hardly fit when the model has grown.
-                self._left.remove(columns)
+                del self._left[columns]
             else:
                 shares[columns] = self._fullness(cliques)
         return shares
@@ -152,13 +175,21 @@ class Candidates:
 
 def small_triples(sizes: Sequence[int], *, most_cells: float) -> list[Columns]:
     """Return the triples of columns with the fewest cells, some thousand over all columns."""
+    number = _TRIPLES // len(sizes)
     telling = [column for column, size in enumerate(sizes) if size > 1]
+    # Of the smallest columns there are triples enough: none with more cells than these matters.
+    smallest = sorted(sizes[column] for column in telling)
+    few = next((k for k in range(3, len(smallest)) if math.comb(k, 3) >= number), 0)
+    if few:
+        most_cells = min(most_cells, math.prod(smallest[few - 3 : few]))
+        widest = most_cells / math.prod(smallest[:2])
+        telling = [column for column in telling if sizes[column] <= widest]
     triples = (
         (cells, columns)
         for columns in combinations(telling, 3)
         if (cells := math.prod(sizes[column] for column in columns)) <= most_cells
     )
-    return [columns for _, columns in nsmallest(_TRIPLES // len(sizes), triples)]
+    return [columns for _, columns in nsmallest(number, triples)]
 
 
 def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:

@@ -1,6 +1,6 @@
 """What the engine knows so far, all of it public or paid for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -103,14 +103,21 @@ class ModelDraft:
         """The logarithms of the factors so far."""
         return [target.potential for target in self.targets]
 
-    def fit(self, settings: TableSettings, *, steps: int) -> None:
-        """Fit the potentials to all tables so far."""
+    def fit(
+        self,
+        settings: TableSettings,
+        *,
+        steps: int,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Fit the potentials to all tables so far; `progress` takes the share that is done."""
         potentials = fit_potentials(
             self.network(),
             self.targets,
             total=self.total,
             softness=settings.softness,
             steps=steps,
+            progress=progress,
         )
         together = zip(self.targets, potentials, strict=True)
         self.targets = [replace(target, potential=one) for target, one in together]
@@ -124,7 +131,13 @@ class ModelDraft:
 
 
 def fit_potentials(
-    network: Network, targets: Sequence[Target], *, total: float, softness: float, steps: int
+    network: Network,
+    targets: Sequence[Target],
+    *,
+    total: float,
+    softness: float,
+    steps: int,
+    progress: Callable[[float], None] | None = None,
 ) -> list[Floats]:
     """Return the logarithms of the factors of the model.
 
@@ -161,6 +174,16 @@ def fit_potentials(
         slope = model - shares + slack * flat / sizes + _RIDGE * flat
         return float(value), slope / curvature
 
+    done = 0
+
+    def tell(_: Any) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done / steps)
+
+    callback: Any = tell  # the stubs of SciPy know its parameter by another name
+
     first = np.concatenate([target.potential.ravel() for target in targets])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
     with _linear_algebra().limit(limits=1, user_api="blas"):
@@ -169,6 +192,7 @@ def fit_potentials(
             np.clip(first, -_BOUND, _BOUND) * curvature,
             jac=True,
             method="L-BFGS-B",
+            callback=callback,
             bounds=list(zip(-_BOUND * curvature, _BOUND * curvature, strict=True)),
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
         )

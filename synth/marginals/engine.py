@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +27,7 @@ from synth.marginals.draft import ModelDraft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
 from synth.marginals.spending import LARGER, PrivacyAccountant, TableSettings
+from synth.marginals.work import Clock, Pace, stages_of
 from synth.schema.nesting import Nest, labels_under_rules
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
@@ -50,6 +51,7 @@ def fit_codes(
     published: Sequence[Published] = (),
     nests: Sequence[Nest] = (),
     settings: TableSettings | None = None,
+    clock: Clock | None = None,
 ) -> TableModel:
     """Fit a model to confidential records, for a price of rho at most.
 
@@ -127,6 +129,7 @@ def fit_codes(
         tuple(nests),
         accountant.rho,
         settings,
+        Pace(clock) if clock else Pace(),
     )
     draft = job.start()
     job.choose_and_measure(draft, weights, with_triples=workload is None)
@@ -159,6 +162,7 @@ class Job:
     nests: tuple[Nest, ...]
     rho: float
     settings: TableSettings
+    pace: Pace = field(default_factory=Pace)
 
     def start(self) -> ModelDraft:
         """Measure margins, form groups, and take in what is published."""
@@ -207,6 +211,15 @@ class Job:
         first = min(len(self.sizes) - 1, number)
         rest = np.array_split(np.arange(number - first), self.settings.rounds)
         batches = [first, *(len(part) for part in rest if len(part))]
+        stages = stages_of(
+            records=draft.total,
+            columns=sum(size > 1 for size in draft.sizes),
+            cells=most,
+            batches=batches,
+            checks=candidates.checks,
+            steps=self.settings.steps,
+        )
+        self.pace.plan(stages)
         for step, batch in enumerate(batches):
             is_last = step == len(batches) - 1
             if is_last and step and with_triples:
@@ -215,7 +228,10 @@ class Job:
             self._measure_some(draft, candidates, prices, batch, is_tree=step == 0)
             if is_last:
                 self._measure_again(draft, prices)
-            draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+            self.pace.end()
+            steps = self.settings.steps * (3 if is_last else 1)
+            draft.fit(self.settings, steps=steps, progress=self.pace.part)
+            self.pace.end()
 
     def _measure_some(
         self,
@@ -230,14 +246,12 @@ class Job:
         network = draft.network()
         _, beliefs = network.calibrate(draft.potentials)
         expected = candidates.expected(network, beliefs, total=draft.total)
-        for _ in range(number):
+        for done in range(number):
+            self.pace.part(done / number)
             room = candidates.open(draft.sets, is_tree=is_tree)
             if not room:
                 break
-            gains = {one: self.settings.thrift * full for one, full in room.items()}
-            for one in gains.keys() & candidates.added:
-                gains[one] += self.settings.least_triple
-            columns = self._choose(expected, gains, candidates.weights, draft.total, prices)
+            columns = self._choose(expected, room, candidates, draft.total, prices)
             candidates.close(columns)
             counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
             slack = self.settings.slack
@@ -258,23 +272,20 @@ class Job:
     def _choose(
         self,
         expected: Mapping[Columns, Floats],
-        gains: Mapping[Columns, float],
-        weights: Mapping[Columns, float],
+        room: Mapping[Columns, float],
+        candidates: Candidates,
         total: float,
         prices: Prices,
     ) -> Columns:
         """Choose a table by its misfit beyond noise and a least gain, a share of records."""
-        noise = {  # expected size of the noise of a cell
-            one: math.sqrt(2 / math.pi) * self.measurer.scale_of(prices.of(one))
-            for one in gains
-        }
-        handicaps = {
-            one: noise[one] * expected[one].size + gain * total for one, gain in gains.items()
-        }
+        tables = {one: expected[one] for one in room}
+        gains = self.settings.thrift * np.array([*room.values()])
+        gains[[one in candidates.added for one in room]] += self.settings.least_triple
+        noise = expected_noise(tables, prices, self.measurer)
         return self.measurer.choose(
-            {one: expected[one] for one in gains},
-            weights=weights,
-            handicaps=handicaps,
+            tables,
+            weights=np.array([candidates.weights[one] for one in room]),
+            handicaps=noise + gains * total,
             rho=self.settings.choice_price(self.rho, tables=prices.number),
         )
 
@@ -360,7 +371,11 @@ class Prices:
 
     def of(self, columns: Columns) -> float:
         """Return what a table may cost; `_least` is kept for each one that may follow."""
-        size = math.prod(self._sizes[column] for column in columns) / self._usual
+        return self.of_cells(math.prod(self._sizes[column] for column in columns))
+
+    def of_cells(self, cells: int) -> float:
+        """Return the same for a table with a number of cells."""
+        size = cells / self._usual
         full = self._settings.table_price(self._rho, tables=self.number, size=size)
         return min(max(full, self._least), self._least + self._spare)
 
@@ -369,6 +384,16 @@ class Prices:
         price = self.of(columns)
         self._spare -= price - self._least
         return price
+
+
+def expected_noise(
+    tables: Mapping[Columns, Floats], prices: Prices, measurer: Measurer
+) -> Floats:
+    """Return what noise alone makes of the misfit of each table, at what it may cost."""
+    cells = np.array([table.size for table in tables.values()])
+    kinds, places = np.unique(cells, return_inverse=True)
+    scales = [measurer.scale_of(prices.of_cells(one)) for one in kinds.tolist()]
+    return np.asarray((math.sqrt(2 / math.pi) * np.array(scales))[places] * cells)
 
 
 def _total(margins: Sequence[tuple[Floats, float]]) -> float:

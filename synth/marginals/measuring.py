@@ -180,6 +180,7 @@ class Measurer:
         self._sizes = list(sizes)
         self._records = len(codes)
         self._tables: dict[tuple[int, ...], Integers] = {}
+        self._misfits: dict[tuple[int, ...], tuple[Floats, float]] = {}
         self._neighbours, self._accountant, self._noise = neighbours, accountant, noise
 
     def public_records(self) -> int | None:
@@ -232,6 +233,7 @@ class Measurer:
             small: Any = np.uint8 if self._sizes[column] <= 256 else np.int32
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
+        self._misfits.clear()
 
     def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[Integers, float]:
         """Count the combinations of some columns; return noisy counts and their scale.
@@ -280,8 +282,8 @@ class Measurer:
         self,
         expected: Mapping[tuple[int, ...], Floats],
         *,
-        weights: Mapping[tuple[int, ...], float],
-        handicaps: Mapping[tuple[int, ...], float],
+        weights: Mapping[tuple[int, ...], float] | Floats,
+        handicaps: Mapping[tuple[int, ...], float] | Floats,
         rho: float,
     ) -> tuple[int, ...]:
         """Choose the columns whose table the model gets wrong most, with noise.
@@ -291,33 +293,36 @@ class Measurer:
         expected
             The model's table of each candidate, in counts.
         weights
-            The weight of each misfit; only their ratios matter.
+            The weight of each misfit, by candidate or in their order; only their ratios matter.
         handicaps
-            What is taken off each misfit, from noisy numbers alone.
+            What is taken off each misfit, likewise, from noisy numbers alone.
         rho
             The price.
         """
         candidates = list(expected)
-        largest = max(weights[one] for one in candidates)
-        weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
+        weight = _in_order(weights, candidates)
+        weight = np.ceil(weight / weight.max() * _GRAIN) / _GRAIN
         how = self._neighbours.choosing(rho)
         self._accountant.pay(Spend.of("choice", how))
-        scores = [
-            weight[one]
-            * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
-            for one in candidates
-        ]
-        return candidates[self._noise.choose(np.array(scores, np.float64), how)]
+        misfits = np.array([self._misfit(one, table) for one, table in expected.items()])
+        least = np.clip(_in_order(handicaps, candidates), -_FAR, _FAR)
+        scores = weight * (misfits - np.rint(least))
+        return candidates[self._noise.choose(scores.astype(np.float64), how)]
 
     def forget(self) -> None:
         """Let go of the records. Nothing can be measured from here on."""
         self._columns.clear()
         self._tables.clear()
+        self._misfits.clear()
 
     def _misfit(self, columns: tuple[int, ...], expected: Floats) -> float:
         """Return the sum of absolute differences, an exact integer, or a limit above it."""
-        whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
-        return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
+        held = self._misfits.get(columns)
+        if held is None or held[0] is not expected:  # a round asks again for the same tables
+            whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
+            size = min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
+            held = self._misfits[columns] = (expected, size)
+        return held[1]
 
     def _noisy(self, what: str, columns: tuple[int, ...], rho: float) -> tuple[Integers, float]:
         how = self._neighbours.counting(rho)
@@ -327,13 +332,22 @@ class Measurer:
     def _count(self, columns: tuple[int, ...]) -> Integers:
         if columns not in self._tables:
             shape = tuple(self._sizes[column] for column in columns)
-            cells = np.zeros(self._records, np.int64)
-            for column in columns:
+            cells = self._columns[columns[0]].astype(np.int64)
+            for column in columns[1:]:
                 cells *= self._sizes[column]
                 cells += self._columns[column]
             counts = np.bincount(cells, minlength=int(np.prod(shape)))
             self._tables[columns] = counts.astype(np.int64).reshape(shape)
         return self._tables[columns]
+
+
+def _in_order(
+    values: Mapping[tuple[int, ...], float] | Floats, candidates: Sequence[tuple[int, ...]]
+) -> Floats:
+    """Return a number for each candidate."""
+    if isinstance(values, Mapping):
+        values = np.array([values[one] for one in candidates], np.float64)
+    return values
 
 
 @lru_cache(maxsize=256)

@@ -239,7 +239,9 @@ class TableModel(CodeModel):
         place = [table.columns for table in tables].index((column,))
         potential = tables[place].potential + np.log(factors)
         tables[place] = replace(tables[place], potential=potential)
-        return replace(self, shares=tuple(shares), tables=tuple(tables))
+        model = replace(self, shares=tuple(shares), tables=tuple(tables))
+        model.__dict__["network"] = self.network  # the graph is the same
+        return model
 
     def tilted_by(self, column: int, by: int, values: Floats, *, totals: Floats) -> Self:
         """Return a model in which a column has a total in each category of another.

@@ -21,7 +21,13 @@ from synth.errors import SynthError
 from synth.marginals.belief import cliques_of
 from synth.marginals.coarse import onto_simplex
 from synth.marginals.draft import ModelDraft
-from synth.marginals.engine import Job, Prices, checked_codes, checked_sizes
+from synth.marginals.engine import (
+    Job,
+    Prices,
+    checked_codes,
+    checked_sizes,
+    expected_noise,
+)
 from synth.marginals.measuring import SCORE, Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import Measured
 from synth.marginals.spending import PrivacyAccountant, TableSettings, growth_of
@@ -386,17 +392,13 @@ class _CodeTables:
         choice_price: float,
     ) -> None:
         measurer = self._fit.coarse
-        noise = {
-            one: math.sqrt(2 / math.pi) * measurer.scale_of(prices.of(one)) for one in room
-        }
-        handicaps = {
-            one: noise[one] * expected[one].size + TableSettings().thrift * full * self._total
-            for one, full in room.items()
-        }
+        tables = {one: expected[one] for one in room}
+        gains = TableSettings().thrift * np.array([*room.values()])
+        weights = self._fit.pairs_of_interest
         columns = measurer.choose(
-            {one: expected[one] for one in room},
-            weights=self._fit.pairs_of_interest,
-            handicaps=handicaps,
+            tables,
+            weights=np.array([weights[one] for one in room]),
+            handicaps=expected_noise(tables, prices, measurer) + gains * self._total,
             rho=choice_price,
         )
         self._left.remove(columns)

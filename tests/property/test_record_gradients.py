@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")
 torch.set_num_threads(1)  # threads that wait for each other take most of the time
 
 ROWS, CLASSES = 4, 3
-#: Networks of each family; with eight families, 96.
+#: Networks of each family; with nine families, 108.
 EXAMPLES = 12
 ACTIVATIONS = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Softplus)
 
@@ -197,12 +197,82 @@ def bags(draw):
     return [bag, *layers, nn.Linear(wide, CLASSES)], torch.randint(0, codes, (ROWS, length))
 
 
+class Shared(nn.Module):
+    """Words by one table, which other layers use too; outputs are its codes."""
+
+    def __init__(self, draw):
+        super().__init__()
+        codes, width = draw(st.integers(CLASSES, 7)), draw(st.integers(1, 5))
+        padding = draw(st.sampled_from([None, 0]))
+        self.table = nn.Embedding(codes, width, padding_idx=padding)
+        self.inner = nn.Linear(width, width)
+        self.head = nn.Linear(width, codes, bias=draw(st.booleans()))
+        self.head.weight = self.table.weight
+        self.others = nn.ModuleList()
+        for kind in draw(st.lists(st.sampled_from(["table", "bag", "linear", "own"]))):
+            if kind == "table":
+                other = nn.Embedding(codes, width)
+            elif kind == "bag":
+                other = nn.EmbeddingBag(codes, width, mode="sum")
+            else:
+                other = nn.Linear(width, codes) if kind == "linear" else Product(codes, width)
+            other.weight = self.table.weight
+            self.others.append(other)
+        self.is_pooled = draw(st.booleans())
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.norms[1].bias = self.norms[0].bias
+        self.top = Top(self.head) if draw(st.booleans()) else self.head
+
+    def forward(self, x):
+        y = torch.tanh(self.inner(self.norms[0](self.table(x))))
+        for other in self.others:
+            if isinstance(other, nn.Embedding):
+                y = y + other(x.flip(1))
+            elif isinstance(other, nn.EmbeddingBag):
+                y = y + other(x)[:, None]
+        y = self.norms[1](y.mean(1, keepdim=True) if self.is_pooled else y)
+        out = self.top(y)
+        for other in self.others:
+            if not isinstance(other, nn.Embedding | nn.EmbeddingBag):
+                out = out + torch.tanh(other(y))
+        return out.mean(1)
+
+
+class Top(nn.Module):
+    """A head whose weight has two more names outside of it, as those of BERT have."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.weight, self.again, self.head = head.weight, head.weight, head
+
+    def forward(self, x):
+        return self.head(x) + (x @ (self.weight + self.again).T).square()
+
+
+class Product(nn.Module):
+    """A layer that is none of PyTorch's."""
+
+    def __init__(self, height, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(height, width))
+
+    def forward(self, x):
+        return x @ self.weight.T
+
+
+def shared(draw):
+    model = Shared(draw)
+    length = draw(st.sampled_from([1, 2, 5, 30]))  # short: written out; long: by products
+    codes = model.table.num_embeddings
+    return [model], torch.randint(0, codes, (ROWS, length))
+
+
 @st.composite
 def networks(draw, family):
     torch.manual_seed(draw(st.integers(0, 2**32 - 1)))
     layers, x = family(draw)
     model = nn.Sequential(*layers).double()
-    if draw(st.booleans()):  # a frozen layer, but not the last
+    if len(layers) > 1 and draw(st.booleans()):  # a frozen layer, but not the last
         draw(st.sampled_from(list(model)[:-1])).requires_grad_(requires_grad=False)
     y = torch.randint(0, CLASSES, (ROWS,))
     return model, x.double() if x.is_floating_point() else x, y, draw(st.sampled_from([1, 2]))
@@ -228,7 +298,7 @@ def length(gradient):
     return math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
 
 
-FAMILIES = [table, places, words, lines, images, recurrent, attention, bags]
+FAMILIES = [table, places, words, lines, images, recurrent, attention, bags, shared]
 #: Networks of which Opacus finds gradients too; 65 of them.
 OF_OPACUS = [table, places, lines, images, tokens]
 EXAMPLES_OF_OPACUS = 13

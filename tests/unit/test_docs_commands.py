@@ -7,6 +7,7 @@ settings are those that the pages print, wherever they print them.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 from pathlib import Path
@@ -32,7 +33,7 @@ NOT_HERE = (
     # Populations of a hundred thousand and a million: tests/unit/ckm/cli/rappor.
     *("ckm rappor simulate --params", "ckm rappor simulate --exp", "ckm rappor decode try/"),
     # tests/unit/ckm/cli, with columns that no other page has
-    *("ckm synth schema --from-header", "ckm anonymity", "ckm dp response"),
+    *("ckm synth schema --from-header people", "ckm anonymity", "ckm dp response"),
 )
 
 
@@ -268,9 +269,13 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+#: Pages that begin with a file that they print how to make.
+FROM_NOTHING = ("docs/tutorial/synthetic-file.md", "docs/fr/tutorial/synthetic-file.md")
+
+
 def test_every_command_of_a_page_is_run():
     """A page may show commands that another page runs: a how-to those of its reference."""
-    run_here = {command for page in OWN for command in commands(ROOT / page)}
+    run_here = {c for page in (*OWN, *FROM_NOTHING) for c in commands(ROOT / page)}
     for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
         assert set(commands(page)) <= run_here, page
     assert all(commands(ROOT / page) for page in OWN)
@@ -349,13 +354,14 @@ BROUGHT = {
     "howto/synthetic-file.md": {"people.parquet", "schema.json"},
     "howto/your-data.md": {"survey.csv", "survey.toml"},
     "tutorial/first-release.md": {"people.parquet"},
+    "tutorial/synthetic-file.md": {"firms.csv"},
 }
 FIRST = [ROOT / "README.md", DOCS / "index.md", DOCS / "fr" / "index.md"]
 FIRST += [
     page for folder in ("howto", "tutorial") for page in sorted((DOCS / folder).glob("*.md"))
 ]
 FIRST += sorted((DOCS / "fr").glob("*/*.md"))
-_MADE = re.compile(r"(.+\.parquet)\.certificate\.json|demo/.*")
+_MADE = re.compile(r"(.+\.(?:parquet|csv))\.certificate\.json|demo/.*")
 
 
 @pytest.mark.parametrize("page", FIRST, ids=lambda page: str(page.relative_to(ROOT)))
@@ -392,3 +398,28 @@ def test_from_the_readers_table_alone_each_command_finds_what_the_one_before_mad
     assert len(asked) >= 5
     for command in asked:
         run(command)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_synthetic_file_is_made_from_a_header_and_what_the_tutorial_prints(folder):
+    english, french = (
+        [text for kind, text in fenced(ROOT / page) if kind in ("python", "json")]
+        for page in FROM_NOTHING
+    )
+    python, schema = english
+    assert french == english
+    fewer = python.replace("5_000", "800")  # to be done in time
+    exec(compile(fewer, "firms", "exec"), {})  # noqa: S102
+    first, *rest = [one.replace("5000", "800") for one in commands(ROOT / FROM_NOTHING[0])]
+    run(first)
+    draft, full = json.loads(Path("schema.json").read_text()), json.loads(schema)
+    assert [one["name"] for one in draft["columns"]] == [one["name"] for one in full["columns"]]
+    assert all(one["values"] is None for one in draft["columns"])
+    Path("schema.json").write_text(schema, encoding="utf-8")
+    for command in rest:
+        run(command)
+    records = (folder / "synthetic.csv").read_text().splitlines()[1:]
+    assert len(records) == 800
+    for record in records:
+        region, department = record.replace('"', "").split(",")[:2]
+        assert department.startswith(region)

@@ -29,7 +29,6 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 @plan_options_without("batch_size")
 @click.option(
     "--batch-size",
-    "--batch",
     "lists",
     type=Numbers(),
     multiple=True,
@@ -38,9 +37,12 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 )
 @click.option("--limit", type=float, metavar="MB", help="What there is; advice beyond it.")
 @click.option("--formulas", is_flag=True, help="The source's formulas; nothing is measured.")
-@click.option("--units", type=click.IntRange(1), help="Hidden units, for the formulas.")
+@click.option("--hidden-units", type=click.IntRange(1), help="For the formulas.")
 @click.option(
-    "--factor", type=click.IntRange(1), default=1, help="Image sides divided by, likewise."
+    "--image-factor",
+    type=click.IntRange(1),
+    default=1,
+    help="Image sides divided by, likewise.",
 )
 @output_options("Also a .csv file, in bytes.")
 @with_terminal
@@ -52,8 +54,8 @@ def memory(
     lists: tuple[list[float], ...],
     limit: float | None,
     formulas: bool,
-    units: int | None,
-    factor: int,
+    hidden_units: int | None,
+    image_factor: int,
     output: Path | None,
     **options: Any,
 ) -> None:
@@ -63,7 +65,7 @@ def memory(
     --------
     ckm dpsgd memory --plan plan.toml --batch-size 256,4096
     ckm dpsgd memory --plan plan.toml --batch-size 4096 --limit 2000 -o memory.csv
-    ckm dpsgd memory --formulas --units 512 --batch-size 64 --factor 2
+    ckm dpsgd memory --formulas --hidden-units 512 --batch-size 64 --image-factor 2
 
     Each line is measured in a process of its own, on made-up records; the first stage holds
     what PyTorch loads at first use. The formulas were fitted to a head on frozen features
@@ -73,9 +75,9 @@ def memory(
     if plan_file is None and batches:
         options["batch_size"] = batches[0]
     if formulas:
-        if units is None or not batches:
-            raise click.UsageError(Message("--formulas needs --units and --batch-size."))
-        rows = _by_formula(units, batches, factor)
+        if hidden_units is None or not batches:
+            raise click.UsageError(Message("--formulas needs --hidden-units and --batch-size."))
+        rows = _by_formula(hidden_units, batches, image_factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
     _show(terminal, rows)

@@ -28,8 +28,8 @@ _SUFFIXES = (".html", ".json")
 @click.argument("files", type=PATH, metavar="[FILE]...", nargs=-1)
 @output_options("The page: .html or .json.", *_SUFFIXES, required=True)
 @click.option(
-    "--language",
     "--lang",
+    "language",
     type=click.Choice(["en", "fr"]),
     default="en",
     help="Of the page.",
@@ -73,7 +73,7 @@ def report(
     Examples
     --------
     ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
-    ckm dpsgd report plan.toml -o study.fr.html --language fr
+    ckm dpsgd report plan.toml -o study.fr.html --lang fr
     ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
     ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
     ckm dpsgd report model.safetensors -o card.html                the card of a model

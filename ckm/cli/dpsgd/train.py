@@ -37,7 +37,11 @@ _PLAIN: dict[str, tuple[str, Any, str]] = {
     "clipping_norm": ("plan", float, "Longest gradient of one record."),
     "learning_rate": ("network", float, "Of the descent."),
     "average": ("network", float, "Weight of the past in an average."),
-    "engine": ("network", click.Choice(["ckm", "opacus"]), "Who finds gradients of records."),
+    "engine": (
+        "network",
+        click.Choice(["ckm", "opacus", "one-by-one"]),
+        "Who finds gradients of records.",
+    ),
     "about": ("data", str, "Which data: for the privacy card."),
     "trials": ("data", int, "Plans run on these data, with this one."),
 }

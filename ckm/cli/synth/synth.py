@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
+    from footing.progress import Progress
     from synth import Budget, Model, Schema
     from synth.claims import Claim
+
+_LONG_FIT = 600  # tenths of a second of one core
 
 
 @click.group(cls=Group)
@@ -310,7 +313,7 @@ def fit(
                 budget,
                 noise=noise,
                 discovery=discovery,
-                progress=report_progress,
+                progress=_with_estimate(terminal, report_progress),
             )
         model.save(draft)
         if drawing is not None:
@@ -473,6 +476,25 @@ def _present(terminal: Terminal, ledger: Path | None) -> Path | None:
         "no ledger", Message("there is no ledger {name!r} yet", name=Name(ledger.name))
     )
     return None
+
+
+def _with_estimate(terminal: Terminal, report_progress: Progress) -> Progress:
+    """Return what reports progress and, once, how long a fit takes that takes long."""
+    is_told = False
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal is_told
+        # A fit counts tenths of seconds, or percents of its budget.
+        if stage == "fit" and total > _LONG_FIT and not is_told:
+            is_told = True
+            minutes = math.ceil(total / 600)
+            terminal.step(
+                "fit planned",
+                Message("the fit takes about {number} minutes of one core", number=minutes),
+            )
+        report_progress(stage, done, total)
+
+    return report
 
 
 def _tell_nests(terminal: Terminal, model: Model) -> None:

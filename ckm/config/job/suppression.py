@@ -11,9 +11,11 @@ from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean, heading
 from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
+from ckm.errors import ConfigError
 from ckm.methods.settings import (
     LARGEST_HIDDEN_SHARE,
     CellsFile,
+    LinkSetting,
     RequestRule,
     SuppressionSettings,
 )
@@ -64,6 +66,18 @@ class CellsSection(Section):
     measure: Label | None = optional("The measure that is meant; without it, all of them.")
     unknown: Literal["refuse", "ignore"] | None = optional(
         "What becomes of lines of cells that are not there; without it, as in [suppression]."
+    )
+
+
+class LinkSection(Section):
+    """What the office says of a link that readers may see."""
+
+    equation: Label | None = optional(
+        'Variables that belong together: "turnover = costs + profit".'
+    )
+    tables: Items[Label] | None = optional("Two tables with records in common.")
+    holds: bool = optional(
+        "Whether readers are taken to know it; false takes an equation away.", default=True
     )
 
 
@@ -128,6 +142,12 @@ class JobSuppression(Section):
     zero_cost: float | None = optional(
         "What it costs to hide a cell of 0, of one table; without it they are published.", gt=0
     )
+    links: Items[LinkSection] = optional(
+        "What the office says of links between columns, and between tables.", default=()
+    )
+    shadow: dict[str, str] = optional(
+        "Variable = the variable that rules of amounts read instead of it.", default={}
+    )
     method: Literal["auto", "exact", "sequential"] = optional(
         "How secondary cells are chosen.", default="auto"
     )
@@ -172,7 +192,14 @@ class JobSuppression(Section):
         request = self.request
         rule = None if request is None else RequestRule(**dict(request))
         cells = tuple(CellsFile(**dict(file)) for file in self.cells)
-        return SuppressionSettings(**dict(self) | {"request": rule, "cells": cells})
+        links = tuple(
+            LinkSetting(
+                equation=link.equation, tables=tuple(link.tables or ()), holds=link.holds
+            )
+            for link in self.links
+        )
+        own = {"request": rule, "cells": cells, "links": links}
+        return SuppressionSettings(**dict(self) | own)
 
     def files(self, tables: list[str]) -> list[Path]:
         """Return the files that the choice of cells depends on."""
@@ -189,6 +216,7 @@ class JobSuppression(Section):
         """Note what noise has and suppression has not, and rules without their numbers."""
         add_problems_without_noise(_WHERE, job, reading)
         self._add_problems_of_cells(job, reading)
+        self._add_problems_of_links(job, reading)
         margins = [table.margins for table in job.table]
         if self.zero_cost is not None and margins != ["all"]:
             text = Message("zero_cost is for one table with all its margins.")
@@ -217,6 +245,7 @@ class JobSuppression(Section):
         )
         of_amounts = [name for name in names if getattr(self, name) is not None]
         self._add_problems_of_contributors(job, reading)
+        self._add_problems_of_shadows(job, reading)
         if job.report.has_public_counts:
             self._add_problems_of_public_counts(job, reading)
         is_said = bool(self.cells) or bool({*of_amounts} - {"holding"})
@@ -246,8 +275,8 @@ class JobSuppression(Section):
                 'request = { column = "asked", percent = 50.0 }; for cells: [data.amounts]'
             )
             reading.add(_WHERE, text, hint, key="request")
-        if self.holding is not None and (not of_records or data.weight is not None):
-            text = Message("holding adds up records, neither cells nor weighted ones.")
+        if self.holding is not None and not of_records:
+            text = Message("holding adds up records, no cells.")
             reading.add(
                 _WHERE,
                 text,
@@ -286,6 +315,26 @@ class JobSuppression(Section):
             text = Message("holdings, requests and amounts below 0 are tabulated by duckdb.")
             reading.add(_WHERE, text, Message("remove engine"))
 
+    def _add_problems_of_shadows(self, job: Job, reading: Reading) -> None:
+        """Note shadows of nothing, and those that no rule reads."""
+        if not self.shadow:
+            return
+        for variable in self.shadow:
+            if variable not in job.summed:
+                text = Message(
+                    "shadow is of {variable!r}, and no table shows sums of it.",
+                    variable=Name(variable),
+                )
+                reading.add(_WHERE, text, did_you_mean(variable, job.summed), key="shadow")
+        if not (self.dominance or self.p_percent or self.prior_posterior):
+            text = Message("shadow is read by no rule.")
+            hint = Message("dominance, p_percent and prior_posterior read it")
+            reading.add(_WHERE, text, hint, key="shadow")
+        if job.data.cells is not None:
+            text = Message("shadow is for records, and the data are cells.")
+            hint = Message("remove shadow: rules read the largest contributions of the cells")
+            reading.add(_WHERE, text, hint, key="shadow")
+
     def _add_problems_of_public_counts(self, job: Job, reading: Reading) -> None:
         """Note where a number of records is what has to be hidden, or is none."""
         alone = [
@@ -321,6 +370,33 @@ class JobSuppression(Section):
         if any(amount.holdings for amount in job.data.amounts.values()):
             text = Message("Counts of holdings are never public, and the cells count holdings.")
             reading.add(_WHERE, text, Message("remove public_counts"))
+
+    def _add_problems_of_links(self, job: Job, reading: Reading) -> None:
+        """Note links that are none: of tables that are not there, or equations of nothing."""
+        names = [table.name for table in job.table]
+        for link in self.links:
+            if link.equation is not None:
+                _add_problem_of_equation(link.equation, reading)
+            where = ("suppression", "links")
+            if (link.equation is None) == (link.tables is None):
+                hint = Message('equation = "turnover = costs + profit", or tables = ["a", "b"]')
+                text = Message("each of the links has an equation, or two tables.")
+                reading.add(where, text, hint)
+            if link.tables is None:
+                continue
+            for name in link.tables:
+                if name not in names:
+                    text = Message("there is no table {name!r}.", name=Name(name))
+                    reading.add(where, text, did_you_mean(name, names), key="tables")
+            if len({*link.tables}) != 2:
+                text = Message("tables of a link are two.")
+                reading.add(where, text, Message("write one entry a pair"), key="tables")
+            if not link.holds:
+                text = Message(
+                    "tables of the same records are linked, whatever the job says of them."
+                )
+                hint = Message("holds = false is for equations; leave this entry out")
+                reading.add(where, text, hint, key="holds")
 
     def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:
         """Note tables and measures that are not there, of costs and of files of cells."""
@@ -359,6 +435,16 @@ class JobSuppression(Section):
                 "any variable"
             )
             reading.add(_WHERE, text, hint, key="costs")
+
+
+def _add_problem_of_equation(text: str, reading: Reading) -> None:
+    """Note an equation that cannot be read."""
+    from ckm.methods.suppression.equations import Equation  # with all of suppression
+
+    try:
+        Equation.parse(text)
+    except ConfigError as error:
+        reading.add_error(("suppression", "links"), error)
 
 
 def add_problems_without_noise(where: KeyPath, job: Job, reading: Reading) -> None:

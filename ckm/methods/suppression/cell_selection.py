@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from ckm.methods.suppression.secondary.search import (
     UnprotectedError,
     suppress,
 )
+from ckm.methods.suppression.shadow import primary_by_shadow
 from ckm.methods.suppression.ways_out import subtracted, way_out
 from footing.messages import Message, Name, said
 from footing.progress import no_progress
@@ -413,7 +415,8 @@ def _solved(
         amounts = replace(amounts, total=size)
         own_a_priori = a_priori.of(measure, cells, is_shown)
         uncounted = own.remainders if rules.public_counts else np.flatnonzero(~is_shown)
-        primary = _among(mask, is_shown, _primary(measure, amounts, rules), uncounted)
+        judged = _judged(measure, amounts, rules, own_tables, layout=(laid_out, completed))
+        primary = _among(mask, is_shown, judged, uncounted)
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
@@ -426,13 +429,12 @@ def _solved(
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([cell_costs(c, rules.costs) for c in own_tables]))
         price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
-        price = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
-        cost = np.where(hidden[cells], 0.0, price)
+        cost = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
-            costs=cost,
+            costs=np.where(hidden[cells], 0.0, cost),
             kept=visible,
             coalition=rules.coalition,
             unseen=~is_shown,
@@ -656,6 +658,27 @@ def _asked(
     if not all(own in (c.magnitudes or {}) for c in tables):
         return None
     return laid_out([_magnitudes(c, own).top[:, :1] for c in tables])[:, 0]
+
+
+def _judged(
+    measure: str,
+    amounts: Amounts,
+    rules: SuppressionSettings,
+    tables: Sequence[Cells],
+    *,
+    layout: tuple[Callable[[Any], NDArray[Any]], Callable[[NDArray[Any]], NDArray[Any]]],
+) -> Primary:
+    """Apply the rules, to the shadow of a variable where it has one."""
+    laid_out, completed = layout
+    shadow = rules.shadow.get(str(variable_of(measure)))
+    if shadow is None:
+        return _primary(measure, amounts, rules)
+    name = f"sum:{shadow}"
+    sums = completed(laid_out([numbers_of(c, name) for c in tables]))
+    number = completed(laid_out([_contributors(c, name) for c in tables]))
+    other = _joined(name, tables, laid_out, sums, number)
+    other = replace(other, total=completed(other.total))
+    return primary_by_shadow(amounts, other, rules, apply=partial(_primary, measure))
 
 
 def _primary(measure: str, amounts: Amounts, rules: SuppressionSettings) -> Primary:

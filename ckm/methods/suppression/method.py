@@ -33,7 +33,9 @@ from ckm.methods.suppression.release_pattern import (
     refused_file,
     search_of,
 )
-from footing.messages import Message, Name, said
+from ckm.methods.suppression.table_links import link_sentences, table_links
+from footing.messages import Enumeration, Message, Name, said
+from reports.facts.suppression import EquationFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +49,11 @@ if TYPE_CHECKING:
     from footing.arrays import Flags, Integers
     from footing.progress import Progress
     from reports.facts.release import FileFact
-    from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
+    from reports.facts.suppression import (
+        PublicSuppressionFacts,
+        SuppressionFacts,
+        TableLinkFact,
+    )
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +101,8 @@ class CellSuppression:
         self._outcome: _Outcome | None = None
         self._target: Path | None = None
         self._is_kept = True
+        self._links: tuple[TableLinkFact, ...] = ()
+        self._equations: tuple[EquationFact, ...] = ()
 
     def place(self, target: Path, *, is_kept: bool = True) -> None:
         """Tell where the release will lie, and so where earlier ones of its records may."""
@@ -145,6 +153,9 @@ class CellSuppression:
     ) -> Iterator[Protected]:
         """Choose the cells to hide, audit the choice, and give one table after the other."""
         cells, finest, whole = data.cells(progress=progress), data.finest(), data.whole()
+        groups = data.groups() if finest is None else ()
+        published_requests, requests = requests, data.known(requests)
+        self._warn_of_equations(data)
         if self.settings.public_counts:
             self._require_known_links(requests, finest)
         digests = CellDigests.of(
@@ -160,13 +171,21 @@ class CellSuppression:
             cells,
             requests,
             rules=self.settings,
-            groups=data.groups() if finest is None else (),
+            groups=groups,
             whole=whole,
             finest=finest,
             progress=progress,
         )
         self._outcome = self._chosen(choose, earlier, progress)
-        hidden_cells = self._outcome.hidden_cells
+        hidden_cells = replace(self._outcome.hidden_cells, requests=published_requests)
+        self._links = table_links(
+            cells,
+            data.requests,
+            numbers=hidden_cells.relations.numbers,
+            groups=groups if finest is None else finest.groups,
+            links=self.settings.links,
+        )
+        self._equations = _equation_facts(data)
         try:
             require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
         except CheckFailedError as error:
@@ -176,7 +195,7 @@ class CellSuppression:
             hidden = self._hidden(hidden_cells, number) & (not self.settings.public_counts)
             yield Protected(
                 name=name,
-                request=requests[name],
+                request=published_requests[name],
                 cells=cells[name],
                 table=hidden_cells.publish(name, missing_label=data.missing_label),
                 counts=np.ma.array(cells[name].count, mask=hidden),
@@ -209,6 +228,31 @@ class CellSuppression:
                 beside = EarlierPatterns(patterns=(pattern,), digests=earlier.digests)
                 return pattern if beside.has_all else None
         return None
+
+    def _warn_of_equations(self, data: Originals) -> None:
+        """Ask the office to confirm what the records alone show."""
+        seen = [str(e) for e in data.equations if e.status == "seen"]
+        if seen:
+            logger.warning(
+                "%s",
+                Message(
+                    "All records fulfil {equations}: readers are taken to know it. Say so, or "
+                    "that it is chance, by equation in [[suppression.links]].",
+                    equations=Enumeration("; ", Name.each(seen)),
+                ),
+                extra={"event": "equations seen"},
+            )
+        wrong = [str(e) for e in data.equations if e.status == "stated" and e.is_exact is False]
+        if wrong:
+            logger.warning(
+                "%s",
+                Message(
+                    "Not all records fulfil {equations}, as [[suppression.links]] says: sums "
+                    "are protected as if they did.",
+                    equations=Enumeration("; ", Name.each(wrong)),
+                ),
+                extra={"event": "equations that do not hold"},
+            )
 
     @staticmethod
     def _hidden(hidden_cells: HiddenCells, number: int) -> Flags:
@@ -316,12 +360,14 @@ class CellSuppression:
             notice="The tables hold original numbers. Publishing the same data with noise as "
             "well would give the noise away.",
             measures=measures,
+            links=tuple(link_sentences(self._links, self._equations)),
         )
 
     def overview(self, *, title: str) -> SuppressionFacts:
         """Return what the office sees at a glance of the tables that were protected."""
         outcome = self._require_outcome()
-        return overview(outcome.hidden_cells, outcome.audits, self.settings, title=title)
+        facts = overview(outcome.hidden_cells, outcome.audits, self.settings, title=title)
+        return replace(facts, links=self._links, equations=self._equations)
 
     def public_overview(
         self, *, rows: Mapping[str, int], title: str, contact: str
@@ -350,10 +396,30 @@ class CellSuppression:
                 "suppression": self.settings.record(self._shown),
                 "exceptions": [dict(entry) for entry in self._exceptions],
                 "earlier": list(outcome.earlier),
+                "links": [asdict(link) for link in self._links],
+                "equations": [asdict(equation) for equation in self._equations],
                 "measures": measures,
             },
             inside={"inside": [asdict(file) for file in files]},
         )
+
+
+def _equation_facts(data: Originals) -> tuple[EquationFact, ...]:
+    """Say of each equation which further sums of tables are protected by it."""
+    return tuple(
+        EquationFact(
+            equation=str(equation),
+            status=equation.status,
+            is_exact=equation.is_exact,
+            tables=tuple(
+                (table, variable)
+                for table, variables in data.implied.items()
+                for variable in variables
+                if variable in equation.variables and equation.is_applied
+            ),
+        )
+        for equation in data.equations
+    )
 
 
 def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> None:

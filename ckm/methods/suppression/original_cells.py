@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import logging
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.methods.suppression.costs import cost_variable
+from ckm.methods.suppression.equations import Equation, implied_sums, known_equations
 from ckm.methods.suppression.holdings import (
     HOLDING,
     held_by_cell,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
+    from ckm.engine.request import TableRequest
     from footing.arrays import Codes, Flags, Floats, Integers
     from footing.progress import Progress
     from tables import Cells, Request
@@ -95,6 +97,10 @@ class Originals:
         The identifiers; what is made of them goes nowhere, but into a ledger.
     sketch
         The width of the sketches of cells, for a ledger; 0 for none.
+    equations
+        Which variables belong together.
+    implied
+        Table → the variables whose sums it does not show and its others tell.
     """
 
     job: Job
@@ -102,6 +108,8 @@ class Originals:
     requests: Mapping[str, Request]
     keys: HashedKeys | StoredKeys
     sketch: int = 0
+    equations: tuple[Equation, ...] = ()
+    implied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
@@ -124,6 +132,19 @@ class Originals:
         if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
             own_cells = list(map(_with_empty, own_cells))
         return dict(zip(self.requests, own_cells, strict=True))
+
+    def known(self, requests: Mapping[str, TableRequest]) -> dict[str, TableRequest]:
+        """Return tables with the sums that readers can work out from others of the table."""
+        return {
+            name: replace(
+                request,
+                measures=(
+                    *request.measures,
+                    *(f"sum:{variable}" for variable in self.implied.get(name, ())),
+                ),
+            )
+            for name, request in requests.items()
+        }
 
     @property
     def key_identity(self) -> str:
@@ -338,8 +359,26 @@ def open_originals(
         else:
             keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
         source.require(keys.column)
-        requests = _requests(job, source, keys)
-        yield Originals(job=job, source=source, requests=requests, keys=keys)
+        equations = _equations(job, source)
+        implied = implied_sums(equations, job.tables)
+        requests = _requests(job, source, keys, implied)
+        yield Originals(
+            job=job,
+            source=source,
+            requests=requests,
+            keys=keys,
+            equations=equations,
+            implied=implied,
+        )
+
+
+def _equations(job: Job, source: Source) -> tuple[Equation, ...]:
+    """Find which variables belong together, where cells of them are to be hidden."""
+    if job.suppression is None or not job.summed:
+        return ()
+    if job.data.engine == "spark":
+        return tuple(Equation.stated(job.suppression.settings.links))
+    return known_equations(source, job.summed, job.suppression.settings.links)
 
 
 def _further_columns(job: Job, source: Source) -> dict[str, str]:
@@ -354,14 +393,20 @@ def _further_columns(job: Job, source: Source) -> dict[str, str]:
     for variable in job.signed:
         columns |= size_columns(source, variable)
     if rules.request is not None and rules.request.column is not None:
-        for variable in job.summed:
+        stated = [e.variables for e in Equation.stated(rules.settings.links)]
+        for variable in dict.fromkeys([*job.summed, *itertools.chain(*stated)]):
             columns |= asked_columns(source, variable, rules.request.column)
     if rules.holding is not None:
         columns |= holding_columns(HOLDING, rules.holding, key=job.data.id)
     return columns
 
 
-def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
+def _requests(
+    job: Job,
+    source: Source,
+    keys: HashedKeys | StoredKeys,
+    implied: Mapping[str, tuple[str, ...]],
+) -> dict[str, Request]:
     """Build the requests, with as many of the largest contributions as the rules read."""
     fitter = RequestFitter(
         source,
@@ -374,7 +419,10 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     )
     dominance = None if job.suppression is None else job.suppression.dominance
     top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
-    requests = fitter.fit(job.tables)
+    requests = {
+        n: replace(r, sums=(*r.sums, *implied[n])) if n in implied else r
+        for n, r in fitter.fit(job.tables).items()
+    }
     if job.suppression is not None and job.suppression.request is not None:
         requests = {
             n: replace(r, sums=_with_asked(r.sums, source)) for n, r in requests.items()
@@ -384,6 +432,15 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
         source.require(costs)
         requests = {
             n: r if costs in r.sums else replace(r, sums=(*r.sums, costs))
+            for n, r in requests.items()
+        }
+    shadows = {} if job.suppression is None else job.suppression.shadow
+    for variable, shadow in shadows.items():  # whether or not a table shows it
+        source.require(shadow)
+        requests = {
+            n: replace(r, sums=(*r.sums, shadow))
+            if variable in r.sums and shadow not in r.sums
+            else r
             for n, r in requests.items()
         }
     sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}

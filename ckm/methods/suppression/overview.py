@@ -144,9 +144,10 @@ def _level_name(axis: Axis, level: int) -> str:
 
 def _pattern(hidden_cells: HiddenCells, name: str, cells: Cells) -> PatternFact | None:
     """Count hidden cells over the first two dimensions; None where there is no room."""
-    if len(cells.axes) < 2:
+    status = _status(hidden_cells, name)
+    if len(cells.axes) < 2 or not status.any():
         return None
-    (down, across), status = cells.axes[:2], _status(hidden_cells, name)
+    down, across = cells.axes[:2]
     if down.size < across.size:
         down, across, order = across, down, (1, 0)
     else:

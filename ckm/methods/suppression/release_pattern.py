@@ -55,6 +55,8 @@ _NO_DEMANDS = {
 }
 #: What a choice refused for hiding much may change in, and still be the same.
 _NO_SEARCH = {"largest_hidden_share", "audit"}
+#: What earlier versions had no key for: where it says nothing, it demands nothing.
+_LATER = {"links", "shadow"}
 _WORD = 8
 
 
@@ -298,7 +300,11 @@ class EarlierPatterns(Disclosive):
 
 def demands_of(settings: SuppressionSettings) -> str:
     """Digest what is asked of a protection; how it is looked for plays no part."""
-    demands = {k: v for k, v in _record(settings).items() if k not in _NO_DEMANDS}
+    demands = {
+        name: value
+        for name, value in _record(settings).items()
+        if name not in _NO_DEMANDS and (value or name not in _LATER)
+    }
     return _digest({**demands, "zero_cost": settings.zero_cost is not None})
 
 

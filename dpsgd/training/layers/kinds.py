@@ -57,8 +57,11 @@ def linear(affine: Affine, calls: Sequence[Call], copies: int) -> Part:
 
 def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
     """Return gradients that are written out by passing each record again, vectorised."""
+    # By all of its names: uses of one parameter are added up where all of them are known.
     own: dict[str, Tensor] = {
-        n: p for n, p in layer.named_parameters(recurse=False) if p.requires_grad
+        name: parameter
+        for name, parameter in layer.named_parameters(recurse=False, remove_duplicate=False)
+        if parameter.requires_grad
     }
     total: dict[str, Tensor] = {}
     for (leaves, spec), pull in calls:
@@ -75,7 +78,8 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
                     name=Shape(type(layer)),
                 ),
                 hint=Message(
-                    "give its parameters to layers of torch.nn, without chance beside them"
+                    "give its parameters to layers of torch.nn, without chance beside them; or "
+                    "engine='one-by-one', which passes each record by itself"
                 ),
             ) from error
         for name, rows in gradients.items():
@@ -96,7 +100,9 @@ def _of_a_record(
     args, kwargs = tree_unflatten(leaves, spec)
 
     def passed(values: dict[str, Tensor]) -> Tensor:
-        output: Tensor = torch.func.functional_call(layer, values, args, kwargs)
+        output: Tensor = torch.func.functional_call(
+            layer, values, args, kwargs, tie_weights=False
+        )
         return output[0]
 
     gradients: dict[str, Tensor] = torch.func.vjp(passed, own)[1](pull)[0]

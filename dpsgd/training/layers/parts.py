@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
@@ -29,6 +30,9 @@ class Part(Protocol):
     def keep(self, mask: Tensor) -> Part:
         """Return the same with the gradients of other records set to zero."""
 
+    def by_parameter(self) -> dict[str, Part]:
+        """Return the same for each of the parameters alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Affine:
@@ -38,11 +42,14 @@ class Affine:
     weight: str = "weight"
     bias: str = "bias"
     rows: slice | None = None
+    without: str = ""
 
     def trains(self, name: str) -> bool:
-        """Return whether there is such a parameter, and it is not frozen."""
+        """Return whether there is such a parameter, it is asked for and not frozen."""
         parameter = getattr(self.layer, name, None)
-        return parameter is not None and bool(parameter.requires_grad)
+        if parameter is None or name == self.without:
+            return False
+        return bool(parameter.requires_grad)
 
     def placed(self, name: str, value: Tensor) -> Tensor:
         """Return a gradient in the shape of its parameter."""
@@ -70,20 +77,25 @@ class Product(Part):
         self.affine, self.inputs, self.outputs = affine, inputs, outputs
         self.has_weight = affine.trains(affine.weight)
         self.has_bias = affine.trains(affine.bias)
-        self.written: Tensor | None = None
         places, width, height = inputs.shape[1:-1].numel(), inputs.shape[-1], outputs.shape[-1]
         self.is_one_place = places == 1
         if self.is_one_place:
             self.inputs, self.outputs = inputs.flatten(1), outputs.flatten(1)
-        elif self.has_weight and is_written(places, width, height):
-            self.written = torch.bmm(outputs.transpose(1, 2), inputs)
+        self._is_written = not self.is_one_place and is_written(places, width, height)
+
+    @cached_property
+    def written(self) -> Tensor | None:
+        """The gradients of the weight written out, where that is as cheap."""
+        if not (self.has_weight and self._is_written):
+            return None
+        return torch.bmm(self.outputs.transpose(1, 2), self.inputs)
 
     def squares(self) -> Tensor:
         """Return the squared norm of each record's gradient."""
         if self.is_one_place and self.has_weight:
             # A bias is a weight of an input that is always one.
-            inputs = _lengths(self.inputs).square_().add_(float(self.has_bias))
-            return _lengths(self.outputs).square_() * inputs
+            inputs = lengths_of(self.inputs).square_().add_(float(self.has_bias))
+            return lengths_of(self.outputs).square_() * inputs
         if self.written is not None:
             total = _squares(self.written)
         elif not self.has_weight:
@@ -91,8 +103,8 @@ class Product(Part):
         else:
             left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
             right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-            length = (_lengths(self.inputs) * _lengths(self.outputs)).sum(1)
-            total = _not_below(left.mul_(right).sum((1, 2)), length)
+            length = (lengths_of(self.inputs) * lengths_of(self.outputs)).sum(1)
+            total = not_below(left.mul_(right).sum((1, 2)), length)
         return total + _squares(self._ends()) if self.has_bias else total
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
@@ -117,6 +129,16 @@ class Product(Part):
         """Return the same without the gradients of other records."""
         return Product(self.affine, _kept(self.inputs, mask), _kept(self.outputs, mask))
 
+    def by_parameter(self) -> dict[str, Part]:
+        """Return the same for each of the parameters alone."""
+        affine = self.affine
+        parts: dict[str, Part] = {}
+        for name, other in ((affine.weight, affine.bias), (affine.bias, affine.weight)):
+            if affine.trains(name):
+                alone = replace(affine, without=other)
+                parts[name] = Product(alone, self.inputs, self.outputs)
+        return parts
+
 
 class Written(Part):
     """Gradients that are written out, by parameter."""
@@ -139,6 +161,10 @@ class Written(Part):
     def keep(self, mask: Tensor) -> Part:
         """Return the same without the gradients of other records."""
         return Written({name: _kept(g, mask) for name, g in self.gradients.items()})
+
+    def by_parameter(self) -> dict[str, Part]:
+        """Return the same for each of the parameters alone."""
+        return {name: Written({name: g}) for name, g in self.gradients.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +209,20 @@ class Rows(Part):
         """Return the same without the gradients of other records."""
         return replace(self, values=_kept(self.values, mask[self.records]))
 
+    def by_parameter(self) -> dict[str, Part]:
+        """Return the same, of its only parameter."""
+        return {"weight": self}
+
+    def expanded(self) -> Rows:
+        """Return the same with a row of values for each code."""
+        if self.times is None:
+            return self
+        lengths = self.ends.diff()
+        values = self.values.repeat_interleave(lengths, 0) * self.times[:, None]
+        records = self.records.repeat_interleave(lengths)
+        ends = torch.arange(len(values) + 1, device=values.device)
+        return replace(self, times=None, ends=ends, values=values, records=records)
+
 
 def _squares(array: Tensor) -> Tensor:
     """Return the squared length of each record's numbers, without an array of squares."""
@@ -190,14 +230,14 @@ def _squares(array: Tensor) -> Tensor:
     return lengths.square_()
 
 
-def _lengths(array: Tensor) -> Tensor:
+def lengths_of(array: Tensor) -> Tensor:
     """Return the lengths of rows; none so small that its square would be lost."""
     least = math.sqrt(torch.finfo(array.dtype).tiny * array.shape[-1])
     lengths: Tensor = torch.linalg.vector_norm(array, dim=-1)
     return lengths.clamp_(min=least)
 
 
-def _not_below(squares: Tensor, most: Tensor) -> Tensor:
+def not_below(squares: Tensor, most: Tensor) -> Tensor:
     """Return squares that rounding has not made smaller than they are.
 
     Parts of a record that cancel leave a difference of large numbers. A length that came out

@@ -91,16 +91,32 @@ def test_filtered_frames_are_read_and_an_index_that_may_be_a_column_is_not():
         Synthesizer(schema=schema).check(frame.set_index("pay", drop=False), BUDGET)
 
 
-def test_progress_is_told_in_shares_of_the_budget():
-    told = []
+def test_progress_of_tables_is_told_in_time_that_was_estimated_beforehand():
+    steps = []
     Synthesizer(schema=Schema(columns=[HOURS, SEX, PAY])).fit(
-        people(500), BUDGET, progress=lambda *step: told.append(step)
+        people(500),
+        BUDGET,
+        noise=SimulatedNoise(seed=1),
+        progress=lambda stage, done, total: stage == "fit" and steps.append(done / total),
     )
-    steps = [done for stage, done, _ in told if stage == "fit"]
     assert steps == sorted(steps)
     assert steps[0] == 0
-    assert steps[-1] == 100
-    assert len(set(steps)) > 5
+    assert steps[-1] == 1
+    assert len(set(steps)) > 5  # within a step, too
+
+
+def test_progress_of_other_methods_is_told_in_shares_of_the_budget():
+    steps = []
+    Synthesizer(schema=Schema(columns=[HOURS, SEX, PAY]), method="histogram").fit(
+        people(500),
+        BUDGET,
+        noise=SimulatedNoise(seed=1),
+        progress=lambda stage, done, total: stage == "fit" and steps.append(done / total),
+    )
+    assert steps == sorted(steps)
+    assert steps[0] == 0
+    assert steps[-1] == 1
+    assert len(set(steps)) > 2
 
 
 def verdict(look):

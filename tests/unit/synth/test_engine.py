@@ -18,8 +18,9 @@ from synth.marginals.candidates import small_triples
 from synth.marginals.draft import ModelDraft, fit_potentials
 from synth.marginals.drawing import draw_codes
 from synth.marginals.engine import Prices
-from synth.marginals.measuring import Neighbours
+from synth.marginals.measuring import Measurer, Neighbours
 from synth.marginals.model import TableModel
+from synth.marginals.spending import PrivacyAccountant
 from synth.schema.public import Published, Rule
 from tests.strategies import examples
 
@@ -488,9 +489,6 @@ def test_a_number_of_records_below_zero_is_refused():
 
 
 def test_the_accountant_refuses_before_anything_is_measured():
-    from synth.marginals.measuring import Measurer
-    from synth.marginals.spending import PrivacyAccountant
-
     noise = _Recording()
     measurer = Measurer(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)
     measurer.margin(0, rho=0.008)
@@ -498,7 +496,7 @@ def test_the_accountant_refuses_before_anything_is_measured():
         measurer.table((0, 1), rho=0.008)
     with pytest.raises(synth.OverspentError):
         measurer.choose(
-            {(0, 1): np.zeros((5, 5))}, weights={(0, 1): 1.0}, handicaps={(0, 1): 0}, rho=0.008
+            {(0, 1): np.zeros((5, 5))}, weights=np.ones(1), handicaps=np.zeros(1), rho=0.008
         )
     assert len(noise.counts) == 1
     assert not noise.scores
@@ -527,3 +525,53 @@ def test_larger_tables_cost_more_and_none_more_than_is_left():
         limit = spending.table_price(1.0, tables=number) * number
         assert 0 < sum(paid) <= limit * (1 + 1e-9)
         assert paid[0] <= paid[1 if number > 1 else 0]
+
+
+def test_small_triples_are_those_of_fewest_cells_however_they_are_found():
+    rng = np.random.default_rng(1)
+    for columns in (5, 40, 90):
+        sizes = rng.integers(1, 30, columns).tolist()
+        some = (one for one in itertools.combinations(range(columns), 3))
+        cells = {
+            one: math.prod(sizes[c] for c in one)
+            for one in some
+            if 1 not in [sizes[c] for c in one]
+        }
+        for most in (60, 4000):
+            small = sorted((number, one) for one, number in cells.items() if number <= most)
+            expected = [one for _, one in small][: 12_000 // columns]
+            assert small_triples(sizes, most_cells=most) == expected
+
+
+def test_a_round_that_asks_again_for_the_same_tables_counts_their_misfits_once(monkeypatch):
+    counted = []
+    count = Measurer._count
+    monkeypatch.setattr(
+        Measurer,
+        "_count",
+        lambda self, columns: counted.append(columns) or count(self, columns),
+    )
+    codes = related(300)
+    measurer = Measurer(
+        codes, SIZES, Neighbours(), PrivacyAccountant(1e3), SimulatedNoise(seed=1)
+    )
+    expected = {(0, 1): np.full((5, 5), 12.0), (2, 3): np.full((3, 2), 50.0)}
+    terms = {"weights": np.ones(2), "handicaps": np.zeros(2), "rho": 100.0}
+    assert measurer.choose(expected, **terms) == (0, 1)
+    assert measurer.choose(expected, **terms) == (0, 1)
+    assert len(counted) == 2
+    other = {**expected, (0, 1): np.bincount(codes[:, 0] * 6, minlength=25).reshape(5, 5) * 1.0}
+    assert measurer.choose(other, **terms) == (2, 3)
+    measurer.regroup([np.zeros(5, np.int64), np.arange(5), np.arange(3), np.arange(2)])
+    again = {(0, 1): np.zeros((1, 5)), (2, 3): np.full((3, 2), 50.0)}
+    assert measurer.choose(again, **terms) == (0, 1)
+
+
+def test_stages_of_a_fit_that_ends_early_are_told_as_done():
+    told = []
+    fitted(clock=lambda done, total: told.append((done, total)))
+    dones = [done for done, _ in told]
+    assert dones == sorted(dones)
+    assert dones[0] == 0
+    assert len({total for _, total in told}) == 1
+    assert told[-1][0] == pytest.approx(told[-1][1])

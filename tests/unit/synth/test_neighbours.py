@@ -392,8 +392,8 @@ def test_a_tiny_budget_does_not_round_scores():
         for handicap in (1e18, -1e18, 3.4):
             measurer.choose(
                 {(0, 1): np.zeros((1, 1)), (0,): np.full(1, 1e17)},
-                weights={(0, 1): 1.0, (0,): 1 / 3},
-                handicaps={(0, 1): handicap, (0,): 0.0},
+                weights=np.array([1.0, 1 / 3]),
+                handicaps=np.array([handicap, 0.0]),
                 rho=0.1,
             )
     for one, other in zip(scores[:3], scores[3:], strict=True):

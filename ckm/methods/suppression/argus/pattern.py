@@ -51,7 +51,7 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
         finest = originals.finest()
         return choose_hidden(
             tables,
-            job.tables,
+            originals.known(job.tables),
             rules=replace(job.suppression.settings, public_counts=job.report.has_public_counts),
             groups=originals.groups() if finest is None else (),
             whole=originals.whole(),

@@ -63,6 +63,11 @@ def argus_files(job: Job, *, is_optimal: bool = False) -> dict[str, str]:
             Message("{signed!r} may be negative.", signed=Name.each(job.signed)),
             hint=Message("files of tau-ARGUS are written of amounts that are not"),
         )
+    if rules.shadow:
+        raise ConfigError(
+            Message("The rules of [suppression] read other variables than those shown."),
+            hint=Message("files of tau-ARGUS are written of a job without shadow"),
+        )
     with open_originals(job) as originals:
         tables = originals.cells() | dict(originals.whole())  # with all margins
     ends = np.cumsum([0, *map(len, tables.values())])

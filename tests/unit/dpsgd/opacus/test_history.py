@@ -11,6 +11,7 @@ import torch
 from dp import BudgetLedger
 from dp.errors import BudgetSpentError, DPError
 from dpsgd import CheckpointError, Plan, PlanError, cost_of
+from dpsgd.accounting import accounts
 from dpsgd.opacus import charge_opacus, opacus_history, read_history
 from dpsgd.opacus.history import cost_of_history
 
@@ -89,6 +90,36 @@ def test_the_account_is_not_below_that_of_opacus():
         tight.history = loose.history = history
         assert own >= tight.get_epsilon(1e-4, eps_error=0.01) - 0.02
         assert own <= loose.get_epsilon(1e-4) * 1.001
+
+
+def test_many_noises_are_grouped_and_cost_no_less(monkeypatch):
+    steps = [(2.0 * 0.9**number, 0.1, 5) for number in range(8)]
+    history = read_history({"history": steps})
+    exact = cost_of_history(history, **TOLD).epsilon
+    made = []
+    usual = accounts.PrivacyLoss.gaussian
+
+    def gaussian(*args, **kwargs):
+        made.append(args)
+        return usual(*args, **kwargs)
+
+    monkeypatch.setattr(accounts, "_NOISES", 4)
+    monkeypatch.setattr(accounts.PrivacyLoss, "gaussian", gaussian)
+    grouped = cost_of_history(history, **TOLD).epsilon
+    assert exact <= grouped <= 1.15 * exact
+    assert len(made) == 4
+
+
+@pytest.mark.parametrize("rates", [(0.1,), (0.1, 0.2)])
+def test_groups_of_noises_keep_all_steps_and_never_raise_a_noise(rates):
+    counts = {(1 + number / 100, rate): number + 1 for number in range(90) for rate in rates}
+    grouped = accounts._grouped(counts)
+    assert len(grouped) <= accounts._NOISES + len(rates)
+    assert sum(grouped.values()) == sum(counts.values())
+    for least in (1.0, 1.3, 1.89):
+        for rate in rates:
+            below = sum(n for (s, r), n in counts.items() if s <= least and r == rate)
+            assert below <= sum(n for (s, r), n in grouped.items() if s <= least and r == rate)
 
 
 DAMAGED = {

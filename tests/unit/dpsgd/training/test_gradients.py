@@ -317,13 +317,70 @@ def test_a_batch_norm_that_wakes_up_in_training_is_refused():
         books.clipped_sum(losses(model, torch.randn(3, 4), torch.zeros(3).long()), norm=1.0)
 
 
-def test_shared_parameters_and_models_with_nothing_to_train_are_refused():
-    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
-    second.weight = first.weight
-    with pytest.raises(UnsupportedLayerError, match="one parameter"):
-        check_model(nn.Sequential(first, second))
+def test_a_model_with_nothing_to_train_is_refused():
     with pytest.raises(UnsupportedLayerError, match="nothing to train"):
         check_model(nn.ReLU())
+
+
+class Tied(nn.Module):
+    """Words in and out by one table, as language models have them."""
+
+    def __init__(self, *, sign=1.0):
+        super().__init__()
+        self.words, self.head = nn.Embedding(5, 4), nn.Linear(4, 5)
+        self.head.weight = self.words.weight
+        self.sign = sign
+
+    def forward(self, x):
+        return self.sign * self.head(torch.tanh(self.words(x))).mean(1)
+
+
+def test_two_uses_of_one_weight_are_clipped_by_the_norm_of_their_sum():
+    torch.manual_seed(1)
+    model = Tied()
+    x, y = torch.randint(0, 5, (ROWS, 3)), torch.randint(0, 5, (ROWS,))
+    each = one_by_one(model, x, y)
+    norm = sorted(map(length, each))[ROWS // 2]
+    result = RecordGradients(model).clipped_sum(losses(model, x, y), norm=norm)
+    assert set(result.gradients) == {"words.weight", "head.bias"}
+    for name in result.gradients:
+        total = sum(g[name] * min(1, norm / length(g)) for g in each)
+        assert torch.allclose(result.gradients[name], total, atol=1e-6)
+
+
+def test_a_norm_for_each_layer_counts_a_shared_weight_once():
+    torch.manual_seed(1)
+    model = Tied()
+    x, y = torch.randint(0, 5, (ROWS, 3)), torch.randint(0, 5, (ROWS,))
+    result = RecordGradients(model, is_per_layer=True).clipped_sum(
+        losses(model, x, y), norm=0.02
+    )
+    share = 0.02 / math.sqrt(2)  # the table, and the bias of the head
+    for name, total in result.gradients.items():
+        alone = sum(
+            g[name] * min(1, share / float(g[name].norm())) for g in one_by_one(model, x, y)
+        )
+        assert torch.allclose(total, alone, atol=1e-6)
+
+
+def test_uses_that_cancel_each_other_do_not_make_a_record_count_more():
+    torch.manual_seed(1)
+
+    class Cancelled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(6, 4, bias=False), nn.Linear(6, 4, bias=False)
+            self.two.weight = self.one.weight
+
+        def forward(self, x):
+            return (1000 * self.one(x) - 1000 * self.two(x)).mean(1)
+
+    model = Cancelled()
+    x, y = torch.randn(ROWS, 40, 6), torch.randint(0, 4, (ROWS,))
+    for row in range(ROWS):
+        rows = slice(row, row + 1)
+        result = RecordGradients(model).clipped_sum(losses(model, x[rows], y[rows]), norm=1e-3)
+        assert float(result.gradients["one.weight"].norm()) <= 1e-3 * (1 + 1e-6)
 
 
 def test_records_that_leave_the_first_axis_are_refused():

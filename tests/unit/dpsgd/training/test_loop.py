@@ -218,6 +218,40 @@ def test_losses_are_weighed_added_and_shown_as_nothing():
         assert torch.allclose(found[0], other, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda loss: loss < 3,
+        bool,
+        lambda loss: loss**2,
+        lambda loss: loss.tolist(),
+        lambda loss: loss.data,
+        torch.isnan,
+        lambda loss: torch.stack([loss]),
+    ],
+)
+def test_whatever_asks_a_loss_for_its_number_is_told_what_to_show_instead(asked):
+    model, _, loader, criterion = begun()
+    inputs, labels = next(iter(loader))
+    with pytest.raises(DPSGDError, match="statistic without noise") as error:
+        asked(criterion(model(inputs), labels))
+    assert "training.cost()" in str(error.value)
+
+
+def test_what_loops_write_of_a_single_number_leaves_a_loss_as_it_is():
+    def run(change):
+        model, optimizer, loader, criterion = begun()
+        for inputs, labels in loader:
+            loss = change(criterion(model(inputs), labels))
+            loss.backward(retain_graph=False)
+            optimizer.step()
+        return model.weight.detach()
+
+    usual = run(lambda loss: loss)
+    assert torch.equal(usual, run(lambda loss: loss.mean().clone().cpu().to("cpu")))
+    assert torch.equal(usual, run(lambda loss: -(1 - loss)))
+
+
 def test_parameters_in_a_loss_beside_the_records_are_refused():
     model, _, loader, criterion = begun()
     inputs, labels = next(iter(loader))

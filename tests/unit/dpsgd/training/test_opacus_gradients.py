@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from opacus.data_loader import DPDataLoader
 from opacus.grad_sample import GradSampleModule, register_grad_sampler
 from opacus.layers import DPLSTM
 from opacus.optimizers import DPOptimizer
 from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 from torch import nn
+from torch.utils import data as torch_data
 
 from dpsgd import (
     DPClassifier,
@@ -211,6 +213,41 @@ def test_layers_of_opacus_train_with_it_and_are_refused_elsewhere_with_the_line_
     own.load_state_dict(model.state_dict(), strict=False)  # as the line says
     x = data[0]
     assert torch.allclose(own(x), model(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("frozen", ["", "in_proj", "out_proj"])
+def test_attention_of_pytorch_trains_with_ours_partly_frozen_too_and_opacus_names_its_own(
+    frozen,
+):
+    def made():
+        torch.manual_seed(1)
+        model = Attentive()
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not (frozen and frozen in name))
+        return model
+
+    data = torch.randn(40, 6, 4, generator=torch.Generator().manual_seed(5)), Y
+    run(made(), data=data)
+    with pytest.raises(UnsupportedLayerError, match=r"opacus.layers.DPMultiheadAttention"):
+        run(made(), data=data, engine="opacus")
+
+
+def test_a_loader_of_opacus_is_refused_with_the_one_to_give():
+    loader = DPDataLoader(torch_data.TensorDataset(X, Y), sample_rate=0.25)
+    with pytest.raises(TrainingDataError, match="came before make_private"):
+        run(network(), data=(loader,))
+
+
+class Attentive(nn.Module):
+    """Attention of PyTorch, and a head."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(self.inner(x, x, x)[0].mean(1))
 
 
 def test_what_opacus_does_not_take_is_refused_by_a_name():

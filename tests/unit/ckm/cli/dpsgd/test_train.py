@@ -700,13 +700,28 @@ def test_a_sweep_over_what_cannot_be_is_refused(folder, wrong):
     assert not Path("runs.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--batch", "--batch-size"),
+        ("--units", "--hidden-units"),
+        ("--factor", "--image-factor"),
+    ],
+)
+def test_options_of_memory_are_called_as_those_of_a_sweep_and_old_names_say_so(old, new):
+    found = run("memory", "--formulas", old, 2)
+    assert found.exit_code == 2
+    assert new in found.output
+    assert new in run("sweep", "--help").output
+
+
 def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monkeypatch):
-    for name in ("--batch", "--batch-size"):
-        found = run("memory", "--formulas", "--units", 26, name, "64,128", "--factor", 2)
-        assert found.exit_code == 0, found.output
-        assert "63.4" in found.output
-        assert "128" in found.output
-    assert run("memory", "--formulas", "--units", 26, "--batch-size", "1.5").exit_code == 2
+    formulas = ("memory", "--formulas", "--hidden-units", 26)
+    found = run(*formulas, "--batch-size", "64,128", "--image-factor", 2)
+    assert found.exit_code == 0, found.output
+    assert "63.4" in found.output
+    assert "128" in found.output
+    assert run(*formulas, "--batch-size", "1.5").exit_code == 2
     assert run("memory", "--formulas").exit_code == 2
     measured = []
 
@@ -720,7 +735,9 @@ def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monke
         return [Footprint(configuration=one, device="cpu", **held) for one in configurations]
 
     monkeypatch.setattr("dpsgd.training.memory.measure", measure)
-    found = run("memory", "--plan", "plan.toml", "--batch", 64, "--limit", 500, "-o", "m.csv")
+    found = run(
+        "memory", "--plan", "plan.toml", "--batch-size", 64, "--limit", 500, "-o", "m.csv"
+    )
     assert found.exit_code == 0, found.output
     assert [one["is_private"] for one in measured] == [False, True]
     assert measured[0]["inputs"] == 5

@@ -1,6 +1,7 @@
 """The verbs of ckm synth, as somebody types them."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli.app import app
+from ckm.cli.synth.synth import _with_estimate
 from dp import BudgetLedger
 from synth import Category, Date, Schema, Unit, Whole
 
@@ -454,3 +456,13 @@ def test_a_fit_tells_which_codes_nest_and_how_that_is_kept(folder):
     assert "no code is drawn outside its parent: town in region" in fit(folder).output
     repaired = fit(folder, "--method", "histogram", "--force").output
     assert "drawn again: town in region" in repaired
+
+
+def test_a_fit_that_takes_long_is_told_so_once_before_it_starts():
+    told, heard = [], []
+    terminal = SimpleNamespace(step=lambda event, message: told.append((event, str(message))))
+    report = _with_estimate(terminal, lambda *step: heard.append(step))
+    for step in (("encode", 0, 1), ("fit", 0, 100), ("fit", 0, 2500), ("fit", 9, 2500)):
+        report(*step)
+    assert told == [("fit planned", "the fit takes about 5 minutes of one core")]
+    assert len(heard) == 4

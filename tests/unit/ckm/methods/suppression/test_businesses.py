@@ -102,6 +102,26 @@ def test_the_contributor_of_a_cell_is_the_holding(folder, margins):
             assert amounts.total[row] == sum(largest)
 
 
+def test_a_holding_gives_its_weighted_records_together(folder):
+    """Weighted records of holdings are released as records of these amounts without weights."""
+    records = firms()
+    weight = np.random.default_rng(8).integers(1, 4, len(records["id"]))
+    amount = (weight * np.array(records["turnover"])).tolist()
+    rules = 'threshold = 3\np_percent = 10.0\nholding = "group"\ncoalition = 1'
+    pq.write_table(pa.table(records | {"w": weight}), folder / "weighted.parquet")
+    pq.write_table(pa.table(records | {"turnover": amount}), folder / "firms.parquet")
+    weighted = job(folder, rules, 'id = "id"\nweight = "w"', "weighted.parquet")
+    release_true_numbers(weighted, folder / "weighted/out")
+    release_true_numbers(job(folder, rules), folder / "plain/out")
+    names = ("public/turnover.csv", "internal/audit-turnover.csv")
+    both = [
+        [(folder / kind / "out" / name).read_text() for name in names]
+        for kind in ("weighted", "plain")
+    ]
+    assert both[0] == both[1]
+    assert len(audit_rows(folder / "plain/out")) > 4
+
+
 @pytest.mark.slow
 def test_a_cell_of_two_firms_of_one_holding_is_that_of_one_contributor(folder):
     records = {
@@ -241,7 +261,6 @@ def test_requests_are_read_from_cells(folder):
         ),
         ('request = { column = "a", percent = 60.0 }', CELLS, "and of cells none"),
         ('threshold = 3\nholding = "group"', CELLS, "holding adds up records"),
-        ('threshold = 3\nholding = "group"', 'id = "id"\nweight = "w"', "nor weighted ones"),
         ("threshold = 3", 'id = "id"\n' + NAMES, "amounts go with cells alone"),
     ],
 )
