@@ -17,7 +17,6 @@ from tables.recoding.variable import words_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
     from typing import Unpack
 
     from ckm.config.job.job import Job
@@ -49,7 +48,7 @@ class OpenedMethod:
     written
         Of tables that workers write: their folders, and the files in each.
     place
-        Tells the method where the release will lie.
+        Tells the method where the release will lie, and whether anything of it is kept.
     """
 
     method: Method[Any]
@@ -61,7 +60,7 @@ class OpenedMethod:
     review: Callable[[ReviewTools], Review] = NoReview
     noise: OpenedJob | None = None
     written: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    place: Callable[[Path], None] = lambda _target: None
+    place: Callable[..., None] = lambda _target, **_options: None
 
 
 class JobMethod(NamedTuple):

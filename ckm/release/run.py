@@ -330,7 +330,7 @@ class ReleaseRun:
             self._opened(step=silent, **resources) as run_inputs,
             new_folder(target, may_replace=may_replace, is_kept=self._is_kept) as folder,
         ):
-            run_inputs.method.place(target)
+            run_inputs.method.place(target, is_kept=self._is_kept)
             cells = self._write(folder, run_inputs, name=target.name)
             statement = run_inputs.method.method.statement()
         done = Release(

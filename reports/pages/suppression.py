@@ -117,7 +117,7 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
         .number("Value hidden", lambda fact: fact.lost, "share")
     )
     if any(fact.gap is not None for fact in facts.measures):
-        lines = lines.number("Gap that is proven", lambda fact: fact.gap, "share")
+        lines = lines.number("Cost not proven to be needed", lambda fact: fact.gap, "share")
     return lines.number("One possible value", lambda fact: fact.exact, "count").table(
         "measures",
         say("What was hidden for each measure"),
@@ -125,6 +125,10 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
             say("Whatever one measure hides is hidden in all columns of all tables."),
             say("The value hidden is a share of all cells, totals among them."),
             say("Hidden cells of one possible value are safe ones, hidden in vain."),
+            say(
+                "What is not proven to be needed may be needed all the same: beside the exact "
+                "search, the proof looks at each sum alone."
+            ),
         ],
     )
 

@@ -113,18 +113,26 @@ class Program:
             options["simplex_strategy"] = 1
         for name, value in options.items():
             self._solver.setOptionValue(name, value)
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = len(rows.lower), len(lower)
-        model.col_cost_ = np.zeros(len(lower))
-        model.col_lower_, model.col_upper_ = lower, upper
-        model.row_lower_, model.row_upper_ = rows.lower, rows.upper
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = rows.starts
-        model.a_matrix_.index_ = rows.columns
-        model.a_matrix_.value_ = rows.weights
-        if most_nodes is not None:
-            model.integrality_ = [highspy.HighsVarType.kInteger] * len(lower)
-        self._solver.passModel(model)
+        # arrays go in as they are; a model filled attribute by attribute copies them as lists
+        n_columns, is_whole = len(lower), most_nodes is not None
+        kind = highspy.HighsVarType.kInteger if is_whole else highspy.HighsVarType.kContinuous
+        self._solver.passModel(
+            n_columns,
+            len(rows.lower),
+            len(rows.columns),
+            highspy.MatrixFormat.kRowwise.value,
+            highspy.ObjSense.kMinimize.value,
+            0.0,
+            np.zeros(n_columns),
+            np.asarray(lower, np.float64),
+            np.asarray(upper, np.float64),
+            rows.lower,
+            rows.upper,
+            rows.starts.astype(np.int32),
+            rows.columns.astype(np.int32),
+            rows.weights,
+            np.full(n_columns, kind.value, np.int32),
+        )
         self.is_whole = most_nodes is not None
         self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 

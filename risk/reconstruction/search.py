@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -45,26 +46,37 @@ class Search:
         """Take over what whole points another search has seen."""
         self.seen = (other.whole_seen[0].copy(), other.whole_seen[1].copy())
 
-    def run(self) -> bool:
-        """Tighten every bound; False where no point satisfies the rows."""
-        if not self.is_whole and not self._several():
+    def run(self, *, goes_on: Callable[[], bool] = lambda: True) -> bool:
+        """Tighten every bound; False where no point satisfies the rows.
+
+        `goes_on` is asked after each program; once it says no, bounds stay as they are.
+        """
+        if not self.is_whole and not self._several(goes_on):
             return False
         for side, sign in ((0, 1.0), (1, -1.0)):
             for cell in range(len(self.bounds[0])):
-                if self._is_open(side)[cell] and not self._one(cell, side, sign):
+                if not self._is_open(side)[cell]:
+                    continue
+                if not goes_on():
+                    return True
+                if not self._one(cell, side, sign):
                     return False
         return True
+
+    def is_open(self) -> NDArray[np.bool_]:
+        """Tell which cells have a bound that no point seen attains."""
+        return self._is_open(0) | self._is_open(1)
 
     def _is_open(self, side: int) -> NDArray[np.bool_]:
         if side == 0:
             return self.seen[0] > self.bounds[0] + TOLERANCE
         return self.seen[1] < self.bounds[1] - TOLERANCE
 
-    def _several(self) -> bool:
+    def _several(self, goes_on: Callable[[], bool]) -> bool:
         """Attain many bounds at once, as long as that pays."""
         for side, sign in ((0, 1.0), (1, -1.0)):
             is_open = self._is_open(side)
-            while is_open.any():
+            while is_open.any() and goes_on():
                 cells = np.flatnonzero(is_open)
                 if not self._see(self.program.least(cells, np.full(len(cells), sign))):
                     return False

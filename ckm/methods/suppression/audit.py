@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,16 @@ from numpy.typing import ArrayLike
 from ckm.errors import ConfigError
 from ckm.methods.suppression.attackers import Attackers
 from ckm.methods.suppression.secondary.cover import Change, Cover
+from ckm.methods.suppression.secondary.estimate import MUCH_S, audit_estimate
 from ckm.methods.suppression.secondary.problem import Demands, Problem, ranges
 from ckm.methods.suppression.secondary.region import FARTHEST, Incidence, Region
+from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Flags, Floats, Integers
 from footing.messages import Message
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search, tightened
+
+logger = logging.getLogger(__name__)
 
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
@@ -39,7 +45,8 @@ class Audit:
     low, high
         The least and the largest value of each over all tables that agree with what is
         published and have no value below its floor; infinite where nothing bounds it, NaN where
-        more than ``MOST_INTERVALS`` hidden cells are linked and none was computed.
+        more than ``MOST_INTERVALS`` hidden cells are linked, or `limit_s` was over, and none
+        was computed.
     is_exact
         Which of them have one value only: they are hidden in vain.
     under_protected
@@ -100,7 +107,14 @@ class Audit:
         )
 
 
-def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()) -> Audit:
+def audit(
+    problem: Problem,
+    hidden: ArrayLike,
+    *,
+    changes: Sequence[Change] = (),
+    limit_s: float = np.inf,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Audit:
     """Compute what a reader can work out of every hidden cell.
 
     Parameters
@@ -111,6 +125,11 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
         Which cells are hidden; the primary ones must be.
     changes
         Changed tables at hand, each of which is checked: what one proves, no program has to.
+    limit_s
+        When intervals are looked for no longer: after the work that takes so long. Demands, and
+        which cells have one possible value, are always looked at, all of them.
+    progress
+        Called with how much is done, and how much there is.
 
     Returns
     -------
@@ -163,8 +182,28 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
             Message("A primary cell is not hidden."), hint=Message("hide every primary cell")
         )
     parts = list(_parts(problem, mask))
-    low, high, slack, n_programs = _intervals(problem, parts)
+    _tell_estimate(problem, [len(cells) for cells, _ in parts], limit_s)
+    n_hidden, n_unsafe = int(mask.sum()), int(problem.primary.is_primary.sum())
+    work = Work(limit_s)
+    low, high, slack, n_programs = _intervals(
+        problem, parts, work, lambda done: progress(done, n_hidden + n_unsafe)
+    )
+    n_unknown = int(np.isnan(low).sum())
+    if work.ended_by is not None:
+        logger.warning(
+            "%s",
+            Message(
+                "The audit had intervals to compute for longer than limit_s: those of "
+                "{number:,} hidden cells are left out. That unsafe cells are protected as "
+                "demanded, and which cells have one possible value, is looked at for all.",
+                number=n_unknown,
+            ),
+            extra={"event": "intervals left out"},
+        )
     moves = _Moves(problem, mask, [cells for cells, _ in parts])
+    moves.progress = lambda share: progress(
+        n_hidden + int(share * n_unsafe), n_hidden + n_unsafe
+    )
     under, exposed = moves.unmet(changes)
     is_unknown = np.isnan(low) & ~moves.seen_to_move()
     doubtful = np.flatnonzero(mask & (is_unknown | (high - low <= slack)))
@@ -193,6 +232,7 @@ class _Moves:
         for number, cells in enumerate(parts):
             self.part_of[cells] = number
         self.even = np.ones(len(hidden))
+        self.progress: Callable[[float], None] = lambda _share: None
 
     def are_fixed(self, cells: Integers) -> Flags:
         """Tell which cells cannot move in any direction."""
@@ -229,7 +269,9 @@ class _Moves:
             cover, move = Cover(self.problem, demands), self._mover(demands)
             for earlier in valid_changes:
                 cover.add(earlier)
-            for number in cover.open_demands().tolist():
+            left = cover.open_demands()
+            for done, number in enumerate(left.tolist()):
+                self.progress(done / len(left))
                 for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
                     change = None if is_met[number] else move(number, sign)
                     if change is not None:
@@ -259,15 +301,38 @@ class _Moves:
         return move
 
 
+def _tell_estimate(problem: Problem, sizes: Sequence[int], limit_s: float) -> None:
+    """Say what an audit costs, where that is much."""
+    linked = [size for size in sizes if size <= MOST_INTERVALS]
+    estimate = audit_estimate(problem, linked, limit_s=limit_s)
+    if estimate.seconds >= MUCH_S:
+        logger.info(
+            "%s",
+            Message(
+                "The audit takes about {seconds:,.0f} CPU s and {megabytes:,.0f} MB, by the "
+                "number of hidden cells; it may be a third or three times of that.",
+                seconds=estimate.seconds,
+                megabytes=estimate.megabytes,
+            ),
+            extra={"event": "audit estimated"},
+        )
+
+
 def _intervals(
-    problem: Problem, parts: Sequence[tuple[Integers, Rows]]
+    problem: Problem,
+    parts: Sequence[tuple[Integers, Rows]],
+    work: Work,
+    progress: Callable[[int], None],
 ) -> tuple[Floats, Floats, Floats, int]:
     """Return the ends of every interval, how exact they are, and the number of programs."""
+    n_done = 0
     low, high, n_programs = problem.value.copy(), problem.value.copy(), 0
     slack = np.zeros(len(low))
     cap = 4 * float(np.abs(problem.value).sum()) + 1
     for cells, rows in parts:
-        if len(cells) > MOST_INTERVALS:
+        progress(n_done)
+        n_done += len(cells)
+        if len(cells) > MOST_INTERVALS or work.is_over:
             low[cells] = high[cells] = np.nan
             continue
         largest = float(np.abs(problem.value[cells]).max(initial=0.0))
@@ -279,15 +344,28 @@ def _intervals(
         value = problem.value[cells] * scale
         least, most = tightened(scaled, (floor * scale, most)) or (floor * scale, most)
         search = Search(scaled, (np.minimum(least, value), np.maximum(most, value)))
-        search.run()
+        search.run(goes_on=partial(_goes_on, search, work, n_done, progress))
         n_programs += search.n_programs
         bottom, top = search.bounds
         low[cells] = np.where(bottom <= -0.99 * cap * scale, -np.inf, bottom / scale)
         high[cells] = np.where(top >= 0.99 * cap * scale, np.inf, top / scale)
         slack[cells] = 10 * _TOLERANCE / scale
+        if work.is_over:  # what no program was asked about
+            left = cells[search.is_open()]
+            low[left] = high[left] = np.nan
     # a bound may miss by a rounding error, the value itself is always possible
     ends = np.minimum(low, problem.value), np.maximum(high, problem.value)
     return *ends, slack, n_programs
+
+
+def _goes_on(search: Search, work: Work, n_done: int, progress: Callable[[int], None]) -> bool:
+    """Count the last program of a search, and tell whether there is time for more."""
+    n_cells = len(search.bounds[0])
+    if search.n_programs:
+        work.asked(search.program, n_cells + len(search.rows.lower))
+    n_open = int(search.is_open().sum())
+    progress(n_done - min(n_open, n_cells))
+    return not work.is_over
 
 
 def _parts(problem: Problem, hidden: Flags) -> Iterator[tuple[Integers, Rows]]:

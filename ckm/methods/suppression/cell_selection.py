@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from ckm.methods.suppression.a_priori.wishes import APriori
 from ckm.methods.suppression.costs import cell_costs
 from ckm.methods.suppression.office_rules import Requested, ZeroSum
 from ckm.methods.suppression.publish import publish_masked
+from ckm.methods.suppression.secondary.estimate import MUCH_S, search_estimate
 from ckm.methods.suppression.secondary.search import (
     PRIMARY,
     SECONDARY,
@@ -58,7 +60,11 @@ if TYPE_CHECKING:
     #: which groups a filter lets in, and the category of each on every axis
     Groups = tuple[Flags, tuple[Codes, ...]]
 
+logger = logging.getLogger(__name__)
+
 _MANY = 2**31
+#: In so many parts the progress of a measure is told.
+_PARTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -151,27 +157,37 @@ class HiddenCells:
         """
         return _places(self.tables, self.relations, cells)
 
-    def audits(self, *, progress: Progress | None = None) -> dict[str, Audit]:
+    def audits(
+        self, *, limit_s: float = np.inf, progress: Progress | None = None
+    ) -> dict[str, Audit]:
         """Compute what a reader can work out of each hidden cell, measure by measure.
 
         Parameters
         ----------
+        limit_s
+            When intervals of a measure are looked for no longer; see `audit`.
         progress
-            Called with a stage, the measures done and all of them.
+            Called with a stage, how much of it is done and how much there is.
 
         Examples
         --------
         See `choose_hidden`.
         """
-        report_progress = progress or no_progress
+        report_progress, n_all = progress or no_progress, _PARTS * len(self.systems)
         by_measure = {}
-        for done, system in enumerate(self.systems):
-            report_progress("audit", done, len(self.systems))
+        for number, system in enumerate(self.systems):
+
+            def report_part(done: int, total: int, start: int = _PARTS * number) -> None:
+                report_progress("audit", start + _PARTS * done // max(total, 1), n_all)
+
+            report_part(0, 1)
             hidden = self.hidden[system.cells] & system.is_shown
             hidden |= system.problem.primary.is_primary  # remainders are in no table
             changes = system.suppression.changes
-            by_measure[system.measure] = audit(system.problem, hidden, changes=changes)
-        report_progress("audit", len(self.systems), len(self.systems))
+            by_measure[system.measure] = audit(
+                system.problem, hidden, changes=changes, limit_s=limit_s, progress=report_part
+            )
+        report_progress("audit", n_all, n_all)
         return by_measure
 
     def publish(self, name: str, *, missing_label: str | None = None) -> PublishedTable:
@@ -430,6 +446,7 @@ def _solved(
             else _searched(
                 problem,
                 rules,
+                measure=measure,
                 primary_of=known if prior is not None else None,
                 tables=zip(names, own.numbers, strict=False),
                 progress=progress,
@@ -481,11 +498,26 @@ def _searched(
     problem: Problem,
     rules: SuppressionSettings,
     *,
+    measure: str,
     primary_of: Callable[[int], Primary] | None,
     tables: Iterable[tuple[str, Integers]],
     progress: Progress | None,
 ) -> Suppression:
     """Choose the cells to hide, or say what would protect those that cannot be."""
+    estimate = search_estimate(problem, method=rules.method, limit_s=rules.limit_s)
+    if estimate.seconds >= MUCH_S:
+        logger.info(
+            "%s",
+            Message(
+                "The search for {measure} takes about {seconds:,.0f} CPU s and "
+                "{megabytes:,.0f} MB, by the number of cells; it may be a third or three times "
+                "of that.",
+                measure=Name(measure),
+                seconds=estimate.seconds,
+                megabytes=estimate.megabytes,
+            ),
+            extra={"event": "search estimated", "measure": measure},
+        )
     try:
         return suppress(problem, method=rules.method, limit_s=rules.limit_s, progress=progress)
     except UnprotectedError as error:

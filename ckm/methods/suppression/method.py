@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import logging
@@ -28,6 +29,9 @@ from ckm.methods.suppression.release_pattern import (
     ReleasePattern,
     demands_of,
     folders_beside,
+    keep_refused,
+    refused_file,
+    search_of,
 )
 from ckm.methods.suppression.table_links import link_sentences, table_links
 from footing.messages import Enumeration, Message, Name, said
@@ -96,12 +100,13 @@ class CellSuppression:
         self.settings, self._shown, self._exceptions = settings, shown, exceptions
         self._outcome: _Outcome | None = None
         self._target: Path | None = None
+        self._is_kept = True
         self._links: tuple[TableLinkFact, ...] = ()
         self._equations: tuple[EquationFact, ...] = ()
 
-    def place(self, target: Path) -> None:
+    def place(self, target: Path, *, is_kept: bool = True) -> None:
         """Tell where the release will lie, and so where earlier ones of its records may."""
-        self._target = target
+        self._target, self._is_kept = target, is_kept
 
     def require(self, tables: Mapping[str, TableRequest]) -> None:
         """Refuse quantiles, and counts without a threshold."""
@@ -181,7 +186,11 @@ class CellSuppression:
             links=self.settings.links,
         )
         self._equations = _equation_facts(data)
-        require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
+        try:
+            require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
+        except CheckFailedError as error:
+            self._keep_refused(self._outcome, error)
+            raise
         for number, name in enumerate(requests):
             hidden = self._hidden(hidden_cells, number) & (not self.settings.public_counts)
             yield Protected(
@@ -191,6 +200,34 @@ class CellSuppression:
                 table=hidden_cells.publish(name, missing_label=data.missing_label),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
+
+    def _keep_refused(self, outcome: _Outcome, error: CheckFailedError) -> None:
+        """Keep a choice that hides much, so that whoever wants it need not search again."""
+        # beside earlier releases it depends on them, which the file does not tell
+        if self._target is None or outcome.earlier or self.settings.previous is not None:
+            return
+        pattern = replace(outcome.release_pattern, demands=search_of(self.settings))
+        # a check says what the release says, and writes nothing
+        if not self._is_kept or keep_refused(pattern, self._target):
+            error.add_hint(
+                hint=Message(
+                    "the choice is kept in OUTPUT.refused.parquet beside its output, for "
+                    "inside use only: a run with a higher largest_hidden_share and all else "
+                    "the same takes it, audits it, and does not search again"
+                )
+            )
+
+    def _refused(self, earlier: EarlierPatterns) -> ReleasePattern | None:
+        """Return the choice of a run of the same job that was refused for what it hides."""
+        if self._target is None or earlier or self.settings.previous is not None:
+            return None
+        path = refused_file(self._target)
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # not ours, or damaged
+            pattern = ReleasePattern.read_file(path, earlier.digests)
+            if pattern is not None and pattern.demands == search_of(self.settings):
+                beside = EarlierPatterns(patterns=(pattern,), digests=earlier.digests)
+                return pattern if beside.has_all else None
+        return None
 
     def _warn_of_equations(self, data: Originals) -> None:
         """Ask the office to confirm what the records alone show."""
@@ -252,7 +289,7 @@ class CellSuppression:
         progress: Progress | None,
     ) -> _Outcome:
         """Take the pattern of an earlier release with the same demands, or choose another."""
-        demands = demands_of(self.settings)
+        demands, limit_s = demands_of(self.settings), self.settings.limit_s
 
         def outcome(
             hidden_cells: HiddenCells, audits: Mapping[str, Audit], folders: tuple[str, ...]
@@ -268,7 +305,7 @@ class CellSuppression:
         same = earlier.equal(demands)
         if same is not None:
             hidden_cells = choose(pattern=earlier.flags(same))
-            audits = hidden_cells.audits(progress=progress)
+            audits = hidden_cells.audits(limit_s=limit_s, progress=progress)
             if not _failed_cells(hidden_cells, audits).size:
                 logger.warning(
                     "%s",
@@ -282,8 +319,19 @@ class CellSuppression:
                 )
                 own_audits = audits if self.settings.audit else {}
                 return outcome(hidden_cells, own_audits, (same.folder,))
+        refused = self._refused(earlier)
+        if refused is not None:
+            hidden_cells = choose(pattern=earlier.flags(refused))
+            audits = hidden_cells.audits(limit_s=limit_s, progress=progress)
+            if not _failed_cells(hidden_cells, audits).size:
+                logger.info("refused choice taken", extra={"event": "refused choice taken"})
+                return outcome(hidden_cells, audits if self.settings.audit else {}, ())
         hidden_cells = choose() if not earlier else _beside(choose, earlier)
-        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
+        audits = (
+            hidden_cells.audits(limit_s=limit_s, progress=progress)
+            if self.settings.audit
+            else {}
+        )
         _require_safe(hidden_cells, audits)
         return outcome(hidden_cells, audits, earlier.folders)
 
@@ -469,7 +517,8 @@ def _measure_record(
         "hidden": int((status > 0).sum()),
         "method": suppression.method,
         "secondary_cost": suppression.cost,
-        "gap": suppression.gap if suppression.method == "exact" else None,
+        "least_cost": suppression.least if suppression.has_bound else None,
+        "gap": suppression.gap if suppression.has_bound else None,
         "unproven": len(suppression.unproven()),
         "seconds": round(suppression.seconds, 3),
         "work": round(suppression.work),
@@ -481,6 +530,7 @@ def _measure_record(
     if system.measure in audits:
         audit = audits[system.measure]
         record["audit"] = {
+            "without_interval": int(np.isnan(audit.low).sum()),
             "hidden_in_vain": int(audit.is_exact.sum()),
             "under_protected": len(audit.under_protected),
             "exposed": len(audit.exposed),

@@ -101,7 +101,6 @@ def _measure(
     is_shown, suppression = system.is_shown, system.suppression
     is_hidden = hidden_cells.hidden[system.cells][is_shown]
     values = np.abs(np.asarray(system.problem.values, np.float64))[is_shown]
-    is_proven = suppression.method == "exact"
     return SuppressedMeasureFact(
         measure=system.measure,
         cells=int(is_shown.sum()),
@@ -109,7 +108,7 @@ def _measure(
         hidden=int(is_hidden.sum()),
         lost=float(values[is_hidden].sum() / values.sum()) if values.any() else 0.0,
         method=suppression.method,
-        gap=float(suppression.gap) if is_proven and np.isfinite(suppression.gap) else None,
+        gap=float(suppression.gap) if suppression.has_bound else None,
         exact=None if audit is None else int(audit.is_exact.sum()),
     )
 

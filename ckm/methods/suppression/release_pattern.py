@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.errors import ReleaseError
 from ckm.methods.suppression.cell_selection import numbers_of, tables_by_measure
 from footing.disclosive import Disclosive
+from footing.files import write_whole
 from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import IO
 
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 #: Where a release has its pattern, for its owner alone.
 PATTERN_FILE = "pattern.parquet"
+#: What follows the name of an output in that of the file that keeps a choice refused for how
+#: much it hides: nobody published it, and it binds nobody.
+REFUSED_SUFFIX = ".refused.parquet"
 _VERSION = 1
 #: What decides how cells are chosen and not how far they are protected.
 _NO_DEMANDS = {
@@ -47,6 +53,8 @@ _NO_DEMANDS = {
     "audit",
     "unknown",
 }
+#: What a choice refused for hiding much may change in, and still be the same.
+_NO_SEARCH = {"largest_hidden_share", "audit"}
 #: What earlier versions had no key for: where it says nothing, it demands nothing.
 _LATER = {"links", "shadow"}
 _WORD = 8
@@ -144,8 +152,8 @@ class ReleasePattern(Disclosive):
             hidden=hidden,
         )
 
-    def write(self, path: Path) -> None:
-        """Write it into a folder for inside use."""
+    def write(self, path: Path | IO[bytes]) -> None:
+        """Write it to a file, for inside use."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -163,11 +171,18 @@ class ReleasePattern(Disclosive):
     @classmethod
     def read(cls, folder: Path, digests: CellDigests) -> ReleasePattern | None:
         """Read that of a release of the same records; None for others, and where is none."""
+        path = folder / "internal" / PATTERN_FILE
+        return cls.read_file(path, digests, name=folder.name)
+
+    @classmethod
+    def read_file(
+        cls, path: Path, digests: CellDigests, *, name: str = ""
+    ) -> ReleasePattern | None:
+        """Read a file of the same records; None for others, and where is none."""
         import pyarrow.parquet as pq
 
-        path = folder / "internal" / PATTERN_FILE
         with contextlib.suppress(OSError):
-            if not path.is_file():
+            if path.is_symlink() or not path.is_file():
                 return None
             head = json.loads((pq.read_schema(path).metadata or {})[b"ckm_pattern"])
             wholes = np.array(head["wholes"], np.uint64)
@@ -175,9 +190,9 @@ class ReleasePattern(Disclosive):
             if head["version"] != _VERSION or not is_same:
                 return None
             table = pq.read_table(path)
-            numbers, is_hidden = (table[name].to_numpy() for name in ("number", "is_hidden"))
+            numbers, is_hidden = (table[key].to_numpy() for key in ("number", "is_hidden"))
             return cls(
-                folder=folder.name,
+                folder=name,
                 demands=head["demands"],
                 keys=head["keys"],
                 wholes=wholes,
@@ -283,18 +298,58 @@ class EarlierPatterns(Disclosive):
         return flags
 
 
-def demands_of(settings: SuppressionSettings, *more: object) -> str:
+def demands_of(settings: SuppressionSettings) -> str:
     """Digest what is asked of a protection; how it is looked for plays no part."""
-    without = replace(settings, previous=None)  # a folder has no content
-    record = without.record(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
     demands = {
         name: value
-        for name, value in record.items()
+        for name, value in _record(settings).items()
         if name not in _NO_DEMANDS and (value or name not in _LATER)
     }
-    demands["zero_cost"] = settings.zero_cost is not None
-    text = json.dumps([demands, *more], sort_keys=True, default=str)
+    return _digest({**demands, "zero_cost": settings.zero_cost is not None})
+
+
+def search_of(settings: SuppressionSettings) -> str:
+    """Digest what is asked of a protection, and of the search for it."""
+    return _digest({k: v for k, v in _record(settings).items() if k not in _NO_SEARCH})
+
+
+def _record(settings: SuppressionSettings) -> Mapping[str, object]:
+    without = replace(settings, previous=None)  # a folder has no content
+    return without.record(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def _digest(entries: Mapping[str, object]) -> str:
+    text = json.dumps([entries], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def refused_file(target: Path) -> Path:
+    """Return where a choice is kept that was refused for how much it hides."""
+    return target.parent / f"{target.name}{REFUSED_SUFFIX}"
+
+
+def keep_refused(pattern: ReleasePattern, target: Path) -> bool:
+    """Keep a choice beside an output, for its owner alone; tell whether that went well."""
+    import io
+
+    file = io.BytesIO()
+    pattern.write(file)
+    with contextlib.suppress(OSError, ReleaseError):
+        write_whole(refused_file(target), file.getvalue(), error=ReleaseError)
+        return True
+    return False
+
+
+def remove_refused(target: Path) -> None:
+    """Remove the choice that a refused run kept, and no other file of its name."""
+    import pyarrow.parquet as pq
+
+    path = refused_file(target)
+    with contextlib.suppress(OSError, ValueError):  # another program's is none of ours
+        if path.is_symlink() or not path.is_file():
+            return
+        if b"ckm_pattern" in (pq.read_schema(path).metadata or {}):
+            path.unlink()
 
 
 def folders_beside(target: Path) -> Iterator[Path]:

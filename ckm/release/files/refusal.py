@@ -22,7 +22,8 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
 
     Messages are logged and sent around; so the file, of mode 0600, names them alone. A
     rehearsal writes nothing. A run that is refused again replaces the file; once the output is
-    there the question is settled, and the file goes.
+    there the question is settled, and the file goes, and so does the choice that a suppression
+    was refused for.
     """
     from ckm.ledger import ThinDifferenceError
 
@@ -41,6 +42,10 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
         raise
     if is_kept:
         _remove(file)
+        if file.with_suffix(".parquet").is_file():  # else nothing of suppression is imported
+            from ckm.methods.suppression.release_pattern import remove_refused
+
+            remove_refused(target)
 
 
 def _is_written(places: Places, file: Path) -> bool:

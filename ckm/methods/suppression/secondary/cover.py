@@ -69,6 +69,17 @@ class Cover:
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
 
+    def enlarged(self, problem: Problem) -> Cover:
+        """Return the same changes for a problem of the same demands and further ones."""
+        larger, n_old = Cover(problem), len(self.demands)
+        added = Cover(problem, larger.demands.after(n_old))
+        for change in self.changes:
+            added.add(change)
+        larger.hidden, larger.changes = added.hidden, added.changes
+        larger.is_low_met = np.append(self.is_low_met, added.is_low_met)
+        larger.is_high_met = np.append(self.is_high_met, added.is_high_met)
+        return larger
+
     def open_demands(self) -> Integers:
         """List the demands that nothing proves met, the least valuable cells first."""
         numbers = np.flatnonzero(~(self.is_low_met & self.is_high_met))

@@ -102,6 +102,31 @@ class Demands:
         starts = np.append(self.starts, other.starts[1:] + self.starts[-1])
         return Demands(starts=starts, **both)
 
+    def after(self, number: int) -> Demands:
+        """Return the demands from a number on.
+
+        Parameters
+        ----------
+        number
+            How many are left out.
+
+        Examples
+        --------
+        >>> one = Demands.of_outsider(np.array([3]), lower=np.ones(1), upper=np.ones(1))
+        >>> len(one.joined(one).after(1))
+        1
+        """
+        part = slice(int(self.starts[number]), None)
+        return Demands(
+            cell=self.cell[number:],
+            lower=self.lower[number:],
+            upper=self.upper[number:],
+            starts=self.starts[number:] - self.starts[number],
+            known=self.known[part],
+            fall=self.fall[part],
+            rise=self.rise[part],
+        )
+
     def known_to(self, demand: int) -> slice:
         """Return where `known`, `fall` and `rise` tell what the reader of a demand knows.
 

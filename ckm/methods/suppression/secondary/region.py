@@ -28,6 +28,9 @@ _HIDDEN, _ALONE = 1e-3, 10.0
 _SIZES = (500, 1_500, 4_000, 32_000)
 #: The part of a table in which a change that hides further cells is looked for again.
 _WIDE = 4_000
+#: A size is passed over where it gave less than such a share of changes in so many tries, but
+#: for every so many-th time.
+_WORTH, _TRIES, _AGAIN = 0.25, 40, 20
 #: A part that is so many times smaller than the table is worth a try.
 _NEARLY = 1.3
 
@@ -139,6 +142,10 @@ class Incidence:
     def rows_of(self, cells: Integers) -> Integers:
         """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
+
+    def numbers_of(self, cells: Integers) -> Integers:
+        """Return in how many relations some cells are."""
+        return self._starts[cells + 1] - self._starts[cells]
 
 
 def _own_rows(relations: Relations) -> Integers:
@@ -299,6 +306,8 @@ class Neighbourhood:
         self.can_move = problem.is_open | problem.must_hide
         self.stays = _stays(problem)
         self._whole: Region | None = None
+        #: for each size, how often it was asked for, tried, and gave a change
+        self._records = {size: [0, 0, 0] for size in _SIZES}
 
     def change(
         self,
@@ -321,11 +330,25 @@ class Neighbourhood:
         for size in _SIZES:
             if _NEARLY * size >= self.problem.relations.n_cells:
                 break
+            if not is_quick and not self._is_worth(size):
+                continue
             region = self.region(demands, [int(demands.cell[numbers[0]])], size, cost)
-            result = region.change(numbers, sign, cost)
+            result = self._noted(size, region.change(numbers, sign, cost))
             if result is not None or is_quick:
                 return result
         return self._in_all(demands, cost).change(numbers, sign, cost)
+
+    def _is_worth(self, size: int) -> bool:
+        """Tell whether parts of a size give changes often enough to be tried."""
+        record = self._records[size]
+        record[0] += 1
+        _, tries, changes = record
+        return tries < _TRIES or changes >= _WORTH * tries or record[0] % _AGAIN == 0
+
+    def _noted(self, size: int, result: Change | None) -> Change | None:
+        self._records[size][1] += 1
+        self._records[size][2] += result is not None
+        return result
 
     def _compared(
         self, demands: Demands, numbers: Integers, sign: int, cost: Floats
@@ -335,12 +358,14 @@ class Neighbourhood:
         best, least = None, np.inf
         for size in (_SIZES[0], _WIDE):
             is_part = _NEARLY * size < n_cells
+            if size == _SIZES[0] and is_part and not self._is_worth(size):
+                continue
             region = (
                 self.region(demands, cell, size, cost)
                 if is_part
                 else self._in_all(demands, cost)
             )
-            result = region.change(numbers, sign, cost)
+            result = self._noted(size, region.change(numbers, sign, cost))
             if result is not None:
                 price = cost[result.cells]
                 new = float(price[price > self.stays[result.cells]].sum())

@@ -16,11 +16,12 @@ from ckm.methods.suppression.attackers import Attackers
 from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.secondary.cover import Change, Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
+from ckm.methods.suppression.secondary.least_cost import least_cost
 from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
-from ckm.methods.suppression.secondary.work import PER_SECOND, Work
+from ckm.methods.suppression.secondary.work import IMPROVED, PER_SECOND, Work
 from footing.arrays import Flags, Integers
 from footing.messages import Message, Name
 from footing.progress import Progress, no_progress
@@ -35,8 +36,6 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 _EXACT_GAP = 1e-6
 #: What "auto" solves exactly.
 _EXACT_CELLS = 300
-#: How long "auto" improves a first choice: so many times its work, but some seconds at least.
-_SHARE, _LEAST_S = 0.25, 12.0
 #: How long "auto" takes care of its first choice: see `Neighbourhood.change`.
 _CARE_S = 30.0
 #: A search among all that may be hidden takes so many times as long as one among what is.
@@ -68,7 +67,8 @@ class Suppression:
     method
         How it was found: ``"exact"`` or ``"sequential"``.
     least
-        No choice costs less; 0 where nothing is known.
+        No choice costs less: by the exact search, or at least by `least_cost`; 0 where nothing
+        is known.
     changes
         Changed tables that a reader cannot rule out, which prove that demands are met.
     seconds
@@ -117,12 +117,25 @@ class Suppression:
     def gap(self) -> float:
         """How much dearer than the cheapest it may be, as a share of its cost; 0 is proven.
 
+        That is what is not proven to be needed. A bound from single sums, as that of the
+        sequential method is, leaves much of it open, and is no estimate.
+
         Examples
         --------
         See `suppress`.
         """
         gap = 1 - self.least / self.cost if self.cost > 0 else 0.0
         return gap if gap > _EXACT_GAP else 0.0
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether anything is known of what other choices cost.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return self.least > 0 or self.cost == 0
 
     @property
     def is_optimal(self) -> bool:
@@ -255,7 +268,9 @@ def suppress(
     own_method = _chosen(problem, method)
     search.choose()
     if method == "auto" and own_method == "sequential":
-        search.work.share(_SHARE, least_s=_LEAST_S)
+        # against contributors, most of what a longer pass saves is hidden again for them
+        times = 0.0 if problem.coalition else IMPROVED[0]
+        search.work.share(times, least_s=IMPROVED[1])
         search.crumbs = _CRUMBS
     before = search.work.units
     search.improve()
@@ -277,14 +292,15 @@ def suppress(
             "ended_by": search.work.ended_by,
         },
     )
-    insiders = cover.problem.insiders
+    if cover.problem.insiders is not None:
+        problem = replace(problem, insiders=merging.demands(cover.problem.insiders))
+    # sums that follow from others are looked at, too
+    least = max(search.least, min(least_cost(problem), cover.cost()))
     return Suppression(
-        problem=problem
-        if insiders is None
-        else replace(problem, insiders=merging.demands(insiders)),
+        problem=problem,
         status=status,
         method=own_method,
-        least=search.least,
+        least=least,
         changes=tuple(map(merging.change, cover.changes)),
         seconds=seconds,
         work=search.work.units,
@@ -373,10 +389,7 @@ class _Search:
         """Ask of a choice whatever was asked of any."""
         if cover.problem.insiders is self.insiders:
             return cover
-        larger_cover = Cover(replace(self.problem, insiders=self.insiders))
-        for change in cover.changes:
-            larger_cover.add(change)
-        return larger_cover
+        return cover.enlarged(replace(self.problem, insiders=self.insiders))
 
     def _with(self, cover: Cover, more: Demands) -> Cover:
         """Ask for more; keep what the choice changes."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: where more is hardly worth it.
 Ending: TypeAlias = Literal["work", "clock", "share"]
 
+#: How long "auto" improves a first choice: so many times its work, but some seconds at least.
+IMPROVED = (0.25, 12.0)
 #: So many units were done in a second of one core where they were measured.
 PER_SECOND = 1_000_000.0
 #: Units of a program, and for each of its rows and columns: to lay it out, and to ask it.

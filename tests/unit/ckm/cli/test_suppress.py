@@ -315,7 +315,12 @@ def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
     assert internal["kind"] == "ckm-suppression"
     assert internal["suppression"]["threshold"] == 3
     (told,) = internal["measures"]
-    assert told["audit"] == {"hidden_in_vain": 0, "under_protected": 0, "exposed": 0}
+    assert told["audit"] == {
+        "without_interval": 0,
+        "hidden_in_vain": 0,
+        "under_protected": 0,
+        "exposed": 0,
+    }
     assert told["unproven"] == 0
     assert internal["inputs"][0]["file"] == "people.parquet"
     for path in (folder / "out" / "internal").iterdir():

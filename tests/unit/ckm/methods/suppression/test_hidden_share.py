@@ -1,6 +1,7 @@
 """Tables of which most would be hidden need somebody's word."""
 
 import csv
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -45,9 +46,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-def release(folder, rules=""):
+def release(folder, rules="", **options):
     (folder / "job.toml").write_text(JOB.format(rules=rules))
-    release_true_numbers(read_job(folder / "job.toml"), folder / "out")
+    release_true_numbers(read_job(folder / "job.toml"), folder / "out", **options)
+
+
+def forget_search(monkeypatch):
+    """Let every search of now on fail: a choice is taken, or there is none."""
+
+    def fail(*_args, **_options):
+        raise AssertionError
+
+    monkeypatch.setattr("ckm.methods.suppression.cell_selection.suppress", fail)
 
 
 def test_more_than_a_share_of_a_sum_is_hidden_for_those_alone_who_want_it(folder):
@@ -92,3 +102,35 @@ def test_in_python_too_whoever_publishes_says_so():
         publish_true_numbers(cells, choice)
     shown = publish_true_numbers(cells, choice, largest_hidden_share=1.0)
     assert shown.to_arrow().column("count").null_count >= 3
+
+
+def test_a_choice_refused_for_its_share_is_not_searched_again(folder, monkeypatch):
+    with pytest.raises(CheckFailedError, match="More than 30%") as caught:
+        release(folder, ", largest_hidden_share = 0.3")
+    assert "OUTPUT.refused.parquet" in str(caught.value.hint)
+    kept = folder / "out.refused.parquet"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with monkeypatch.context() as patch:
+        forget_search(patch)
+        with pytest.raises(AssertionError):  # another search is another choice
+            release(folder, ", largest_hidden_share = 1.0, method = 'sequential'")
+        release(folder, ", largest_hidden_share = 1.0")
+    assert not kept.exists()
+    assert not (folder / "out.refused.csv").exists()
+
+
+def test_a_choice_that_was_refused_binds_no_other_release(folder, caplog):
+    with pytest.raises(CheckFailedError, match="More than 30%"):
+        release(folder, ", largest_hidden_share = 0.3")
+    (folder / "out.refused.parquet").write_bytes(b"damaged")
+    release(folder, ", largest_hidden_share = 1.0")
+    manifest = json.loads((folder / "out" / "internal" / "manifest.json").read_text())
+    assert "earlier pattern" not in [getattr(r, "event", "") for r in caplog.records]
+    assert manifest["earlier"] == []
+    assert (folder / "out.refused.parquet").read_bytes() == b"damaged"
+
+
+def test_a_dry_run_keeps_no_choice(folder):
+    with pytest.raises(CheckFailedError, match="More than 30%"):
+        release(folder, ", largest_hidden_share = 0.3", dry_run=True)
+    assert not (folder / "out.refused.parquet").exists()

@@ -32,7 +32,7 @@ from ckm.methods.suppression.secondary.cover import Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
 from ckm.methods.suppression.secondary.merging import merged
 from ckm.methods.suppression.secondary.region import Incidence, Region
-from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
+from ckm.methods.suppression.secondary.reverse_delete import _Choice, reverse_delete
 from ckm.methods.suppression.secondary.search import suppress
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
 from ckm.methods.suppression.secondary.work import PER_SECOND, Work
@@ -46,6 +46,7 @@ from tables import (
     open_source,
     record_groups,
 )
+from tests.unit.ckm.methods.suppression.attack_support import SHAPES, Drawn
 from tests.unit.ckm.methods.suppression.suppression_support import (
     INVESTMENTS,
     SENSITIVE,
@@ -452,8 +453,7 @@ def test_auto_improves_a_large_choice_as_long_as_is_worth_it_and_sequential_unti
     problem = random_problem(np.random.default_rng(3), (17, 18), mean=6)
     every = suppress(problem, method="sequential")
     assert every.ended_by is None
-    monkeypatch.setattr(search, "_LEAST_S", 1e-9)
-    monkeypatch.setattr(search, "_SHARE", 1e-3)
+    monkeypatch.setattr(search, "IMPROVED", (1e-3, 1e-9))
     part = suppress(problem)
     assert part.ended_by == "share"
     assert part.work < every.work
@@ -533,6 +533,29 @@ def test_cells_that_are_needed_are_not_tried_again():
     mask = np.isin(np.arange(len(cover.hidden)), needed)
     found = reverse_delete(cover, needed=mask)
     assert check_changes(problem, found.hidden, found.changes).size == 0
+
+
+def test_what_a_sum_falls_short_of_no_program_meets():
+    """A cell that a sum cannot do without, by its parts alone, none of many programs can."""
+    n_short = n_other = 0
+    for seed in (2, 3, 4, 8, 9):
+        table = Drawn(np.random.default_rng(seed), SHAPES[seed % len(SHAPES)])
+        problem = suppress(table.problem(coalition=1), method="sequential").problem
+        cover = Cover(problem)
+        protect_in_turn(cover)
+        size = problem.relations.n_cells
+        choice = _Choice(cover, size, problem.must_hide, Work())
+        assert choice.prove_all()
+        for cell in np.flatnonzero(cover.hidden & ~problem.must_hide).tolist():
+            choice.hidden[cell] = False
+            is_short, sides = choice._is_short(cell), choice.pool.sides_of(cell)
+            price = np.where(choice.hidden, problem.cost + 1e-2, np.inf)
+            is_met = choice._without(cell, sides, price) is not None
+            assert not (is_short and sides and is_met)
+            choice.hidden[cell] = True
+            n_short, n_other = n_short + is_short, n_other + is_met
+    assert n_short > 5
+    assert n_other > 5
 
 
 def test_changes_of_published_cells_or_sums_prove_nothing_among_many():
