@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ckm.methods.suppression.secondary.problem import ranges
 from ckm.methods.suppression.secondary.region import STAYS, Neighbourhood
 from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Flags, Floats, Integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: By so much a sum may fall short, as a share of the demand, and of all that it adds up.
 _NEAR, _ROUNDING = 1e-6, 1e-13
@@ -74,9 +78,9 @@ class _Choice:
     def prove_all(self) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
         first: dict[Side, int] = {}
-        for change in sorted(self.original.changes, key=lambda c: len(c.cells)):
-            proven = self.original.proven_by(change)
-            number = self.pool.add(change, proven)
+        for one in sorted(self.original.changes, key=lambda c: len(c.cells)):
+            proven = self.original.proven_by(one)
+            number = self.pool.add(one, proven)
             for side in proven:
                 first.setdefault(side, number)
         demands = self.original.demands
@@ -267,7 +271,7 @@ class _Pool:
         self._changes: list[Change | None] = []
         self._sides: list[set[Side]] = []
         #: what each change would prove, and how many cells of it are not known to stay
-        self._proven: list[tuple[Integers, Integers]] = []
+        self._proven: list[tuple[NDArray[np.int32], NDArray[np.int8]]] = []
         self._n_open: list[int] = []
         self._moving: dict[int, list[int]] = {}
         #: for each side, changes of cells that stay
