@@ -141,7 +141,8 @@ def _by_choice(words: Words, facts: SweepFacts) -> Row | None:
             last=_choice(words, name, last.choices[name]),
             end=last.mean,
         )
-        wide = 0 < 8 * first.choices[name] < last.choices[name]
+        values = [outcome.choices[name] for outcome in (*several, *plain)]
+        wide = 0 < 8 * min(values) < max(values)  # without privacy the noise may be 0
         data = Curves(**texts, is_log_across=wide, from_zero=False)
         curves = [
             Curve(name=words.say(label), spots=tuple(_spot_at(o, name) for o in some))
