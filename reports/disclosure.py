@@ -33,7 +33,7 @@ _NO_END = {"meta", "br", "hr", "img", "input", "link", "wbr"}
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*")
 _GROUPED = re.compile(r"(\d{1,3}(?:[,\u00a0\u202f]\d{3})+)(?:[.,](\d+))?")
 #: Where first rows stand: in cells of a page, and below their key in JSON.
-_ROWS = re.compile(r" > t[dh]( > small)?$|first_rows")
+_ROWS = re.compile(r" > t[dh](?: > small|, attribute data-label)?$|first_rows")
 _WORD = re.compile(r"\w+(?:[.-]\w+)*")
 #: What a hash, a key or a token looks like; its first characters give it away already.
 _OPAQUE = re.compile(r"[0-9a-f]{16,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w+/=-]{16,}")
