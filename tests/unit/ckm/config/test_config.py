@@ -416,7 +416,7 @@ def test_a_secret_written_as_a_key_is_never_echoed(folder):
     text = JOB.replace("[keys]\n", f'[keys]\n{marker} = "x"\n')
     problem = the_problem_of(folder, text)
     assert problem.line() == "[keys] has a key that is unknown."
-    assert problem.hint == "known here: secret, checks, mix, version"
+    assert problem.hint == "known here: secret, secret_command, checks, mix, version"
 
 
 def test_categories_and_hierarchies_of_no_table_give_a_warning(folder, caplog):

@@ -71,8 +71,10 @@ def store(monkeypatch):
     """Let DuckDB stand in for Spark, and a dictionary of folders for a store."""
     found = {}
 
-    def opened(path, *, master):
+    def opened(path, *, master, settings, session):
         assert master == "local[2]"
+        assert not settings
+        assert session is None
         source = open_source(path)
 
         def write(sql, parameters, place, *, change, columns, order, progress):
