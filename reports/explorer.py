@@ -32,6 +32,7 @@ def explorer_page(facts: ExplorerFacts, *, language: str) -> str:
 
     Examples
     --------
+    >>> from reports.facts.explorer import ExplorerFacts
     >>> facts = ExplorerFacts(
     ...     version="0.1.0",
     ...     start={"noise": 5, "variance": 3.0, "small": 2},

@@ -95,10 +95,9 @@ class Records(Section):
 
         Examples
         --------
-                >>> import re
-        from pathlib import Path
-                >>> Records(path=Path("people.parquet")).files()
-                (PosixPath('people.parquet'),)
+        >>> from pathlib import Path
+        >>> Records(path=Path("people.parquet")).files()
+        (PosixPath('people.parquet'),)
         """
         matches = () if (place := self.local.place) is None else place.matches
         return tuple(Path(file) for path, files in matches for file in files or [path])
