@@ -229,7 +229,7 @@ def test_a_card_prints_on_one_page_and_gives_its_numbers_as_files(browser, folde
 
 @pytest.mark.parametrize(
     ("name", "most", "n_pictures"),
-    [("swept", 3, 6), ("study", 4, 6), ("sweep", 3, 2), ("audits", 4, 4), ("meaning", 3, 4)],
+    [("swept", 3, 6), ("study", 4, 6), ("sweep", 3, 4), ("audits", 4, 4), ("meaning", 3, 4)],
 )
 def test_a_sweep_a_study_and_an_audit_print_on_few_pages_with_few_pictures(
     browser, folder, name, most, n_pictures
