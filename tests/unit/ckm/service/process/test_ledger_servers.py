@@ -52,7 +52,8 @@ def kept_at(target, text):
 
 @pytest.fixture
 def folder(tmp_path, target):
-    more = ACCEPTED + kept_at(target, LEDGER) + 'official = ["planned.toml"]\n'
+    declared = LEDGER.replace("official = []", 'official = ["planned.toml"]')
+    more = ACCEPTED + kept_at(target, declared)
     (tmp_path / "planned.toml").write_text(kept_at(target, PLANNED))
     write_service(tmp_path, more=more, persons=3000)
     return tmp_path
