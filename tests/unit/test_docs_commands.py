@@ -388,9 +388,12 @@ def test_every_file_that_a_command_names_is_the_readers_or_was_made_by_an_earlie
     assert not brought  # nothing is listed that no command names
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/tutorial/first-release.md", "docs/fr/tutorial/first-release.md"]
-)
+def test_the_french_tutorial_has_the_commands_of_the_english_one_in_their_order():
+    french = commands(ROOT / "docs/fr/tutorial/first-release.md")
+    assert french == commands(ROOT / "docs/tutorial/first-release.md")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first-release.md"])
 @pytest.mark.filterwarnings("ignore")
 def test_from_the_readers_table_alone_each_command_finds_what_the_one_before_made(page, folder):
     write_records("people.parquet", has_classes=False)
