@@ -103,12 +103,7 @@ def init(
             Message("identifier: {printable}", printable=said(printable(draft.unique[0]))),
         )
     else:
-        terminal.warn(
-            "no identifier",
-            Message(
-                "No column tells records apart: {output} says how", output=Name(output.name)
-            ),
-        )
+        _warn_of_identifier(terminal, output)
     click.echo(str(output))
 
 
@@ -158,13 +153,16 @@ def service_init(
     # Its owner alone may read it: it tells of the data.
     write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
     if not draft.unique:
-        terminal.warn(
-            "no identifier",
-            Message(
-                "No column tells records apart: {output} says how", output=Name(output.name)
-            ),
-        )
+        _warn_of_identifier(terminal, output)
     click.echo(str(output))
+
+
+def _warn_of_identifier(terminal: Terminal, output: Path) -> None:
+    """Say that no column tells records apart, and where the way out stands."""
+    terminal.warn(
+        "no identifier",
+        Message("No column tells records apart: {output} says how", output=Name(output.name)),
+    )
 
 
 def _measured_limits(draft: "JobDraft", source: "Source") -> dict[str, float]:
