@@ -94,10 +94,8 @@ def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.floa
         pieces = [from_reference(numbers, column)]
         for cut in column.cuts or ():
             is_above = (numbers >= cut).astype(np.float32)
-            if column.reference is not None:
-                is_above = np.where(
-                    is_missing, 0, is_above - np.float32(column.reference >= cut)
-                )
+            if (usual := column.reference) is not None:
+                is_above = np.where(is_missing, 0, is_above - np.float32(usual >= cut))
             pieces.append(is_above)
     else:
         texts = np.array([_text(value) for value in values], dtype=object)
