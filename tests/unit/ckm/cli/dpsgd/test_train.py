@@ -705,6 +705,7 @@ def test_a_sweep_over_what_cannot_be_is_refused(folder, wrong):
     [
         ("--batch", "--batch-size"),
         ("--units", "--hidden-units"),
+        ("--hidden", "--hidden-units"),
         ("--factor", "--image-factor"),
     ],
 )
