@@ -131,7 +131,9 @@ def membership_game(
 def _half(number: int, generator: np.random.Generator, *, is_exact: bool) -> Flags:
     """Draw about a half, never none or all: an attack needs some to tell apart."""
     if is_exact:
-        return generator.permutation(number) < number // 2
+        flags = np.zeros(number, dtype=np.bool_)
+        flags[generator.permutation(number)[: number // 2]] = True
+        return flags
     while True:
         flags = generator.random(number) < _HALF
         if 0 < flags.sum() < number:

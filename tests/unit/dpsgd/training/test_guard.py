@@ -133,8 +133,8 @@ def hook_backward(loop, x, y):
 
 
 def hook_exchanged(loop, x, y):
-    hooks = loop.model.second._forward_hooks
-    hooks[next(iter(hooks))] = lambda _, __, output: output - output.mean(0)
+    hooks = loop.model._forward_pre_hooks
+    hooks[next(iter(hooks))] = lambda _, args, kwargs: ((args[0] - X.mean(0),), kwargs)
 
 
 def parametrise(loop, x, y):
@@ -170,7 +170,7 @@ ATTACKS = {
     hook: "'first' was changed after the plan began: other hooks",
     hook_before: "'first' was changed after the plan began: other hooks",
     hook_backward: "'second' was changed after the plan began: other hooks",
-    hook_exchanged: "'second' was changed after the plan began: other hooks",
+    hook_exchanged: "'itself' was changed after the plan began: other hooks",
     parametrise: "'second' was changed after the plan began: another kind",
     buffer_in_place: "The buffer 'scale' was written",
     buffer_anew: "The buffer 'scale' was written",
