@@ -1,4 +1,4 @@
-"""The first pages of a release: its tables and files, whatever the method that protected them."""
+"""The first pages of a release: its tables and files, whatever protected them."""
 
 from __future__ import annotations
 
