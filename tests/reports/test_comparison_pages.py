@@ -219,8 +219,8 @@ def test_comparisons_print_on_few_pages_and_fit_a_telephone(browser, tmp_path, l
         for n, kind in enumerate(METHODS)
     ]
     pages = {
-        5: report(*everything, BEHIND, language=language),
-        6: make_report(made.comparison(), language=language),
+        6: report(*everything, BEHIND, language=language),
+        5: make_report(made.comparison(), language=language),
     }
     for most, page in pages.items():
         (tmp_path / "page.html").write_text(page.html, encoding="utf-8")

@@ -158,6 +158,9 @@ class TableFiles:
                 )
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
+            locale = self._job.output.csv_locale
+            if kind == "csv-labels" and locale != "language":
+                about = replace(about, language=locale)  # it decides the separators alone
             with _explained(name, kind):
                 self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
             paths += [folder / each for each in names]
