@@ -133,7 +133,7 @@ def unpacked(archive: Path) -> tuple[Path, str]:
             place = _cache() / f"{version}-{digest}"
             if not _version_in(place):
                 _unpack(file, entries, place)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile):
         raise _foreign(archive) from None
     return place, version
 

@@ -23,8 +23,8 @@ _LETTERS = 34
 #: Lines that dashes and marks tell apart.
 SHAPES = 6
 _MAP_WIDTH, _MAP_HEIGHT = 720.0, 420.0
-#: Letters of a line below the map.
-_LINE = 100
+#: Letters of a line in one of two columns below the map.
+_LETTERS_BELOW = 52
 _Place: TypeAlias = tuple[float, float]
 #: Left, top, right, bottom.
 _Box: TypeAlias = tuple[float, float, float, float]
@@ -278,11 +278,20 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
     ]
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
     drawing.legend(_MAP_HEIGHT - 2, entries, left=12, radius=5)
-    for design in sorted(by_number, key=designs.index):
-        for line in wrap(f"{design.number} {design.name}", _LINE):
-            drawing.height += 16
-            drawing.text((12, drawing.height - 6), line)
+    _list_below(drawing, sorted(by_number, key=designs.index))
     return drawing.finish()
+
+
+def _list_below(drawing: Drawing, designs: Sequence[Design]) -> None:
+    """Write numbers and names below a map, in two columns."""
+    lines = [
+        line for one in designs for line in wrap(f"{one.number} {one.name}", _LETTERS_BELOW)
+    ]
+    rows, start = -(-len(lines) // 2), drawing.height
+    for place, line in enumerate(lines):
+        column, row = divmod(place, rows)
+        drawing.text((12 + column * _MAP_WIDTH / 2, start + 12 + 15 * row), line)
+    drawing.height += 15 * rows + 2 * bool(rows)
 
 
 def _beyond(words: Words, design: Design, far: _Place) -> str:
