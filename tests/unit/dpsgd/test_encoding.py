@@ -75,3 +75,19 @@ def test_a_plan_keeps_its_references_and_one_without_them_has_the_text_it_always
     assert Plan.from_json(plan.to_json()) == plan
     plain = Schema(columns=[Number(name="hours", low=0, high=100, cuts=[])], target=GOAL)
     assert "reference" not in Plan(**run, noise_multiplier=2, schema=plain).to_json()
+
+
+def test_a_linear_model_of_a_table_has_one_intercept():
+    """A bias beside the number that is always 1 would lengthen every gradient."""
+    from dpsgd.estimators import DPClassifier
+
+    schema = Schema(columns=[HOURS], target=GOAL)
+    plan = Plan.for_noise(
+        1.0, delta=1e-3, dataset_size=90, batch_size=90, steps=9, schema=schema, seed=1
+    )
+    hours = np.arange(90)
+    table = {"hours": hours, "rich": np.where(hours > 40, "yes", "no")}
+    linear = DPClassifier(plan).fit(table).network_[-1]
+    assert not linear.bias.any()
+    assert linear.weight[:, -1].any()
+    assert DPClassifier(plan, hidden=[2]).fit(table).network_[-1].bias.any()
