@@ -28,7 +28,7 @@ def linear_network(
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
     if has_constant and not hidden:
-        last.bias.requires_grad_(requires_grad=False)  # files of models have it, at zero
+        last.bias.requires_grad = False  # files of models have it, at zero
     return nn.Sequential(*layers, last)
 
 
