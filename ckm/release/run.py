@@ -364,7 +364,7 @@ class ReleaseRun:
         try:
             with (
                 places_beside(place.path, is_kept=False),
-                self._opened(step=step, **resources) as run_inputs,
+                self._opened(step=step, is_quick=quick, **resources) as run_inputs,
             ):
                 if quick:
                     return
@@ -384,7 +384,9 @@ class ReleaseRun:
         )
 
     @contextmanager
-    def _opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[_OpenedRun]:
+    def _opened(
+        self, *, step: Step, is_quick: bool = False, **resources: Unpack[Resources]
+    ) -> Iterator[_OpenedRun]:
         """Open the method and its data, and check that they fit together; read no row."""
         with captured_warnings() as texts:
             notes = Notes(texts)
@@ -392,6 +394,7 @@ class ReleaseRun:
                 self._job,
                 notes=notes,
                 is_kept=self._is_kept,
+                is_quick=is_quick,
                 step=step,
                 progress=self._progress,
                 **resources,
