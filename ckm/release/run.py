@@ -37,7 +37,6 @@ from ckm.versions import versions
 from footing.messages import Message, Name, said
 from footing.progress import Progress
 from footing.serialisation import plain
-from reports.facts.release import FileFact, StatedFile
 from tables.keys import KEY_VERSION
 from tables.source.spill import SpillFolder
 
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from ckm.release.opening import OpenedMethod
     from ckm.release.review import Review
     from footing.places import FileState
+    from reports.facts.release import FileFact
 
 
 logger = logging.getLogger(__name__)
@@ -112,6 +112,8 @@ class InputFiles:
 
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files, or state the size and the last change of what is large or far."""
+        from reports.facts.release import StatedFile
+
         local, far = self._before
         stated = {
             name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat(), "")
