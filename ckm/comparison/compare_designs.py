@@ -163,7 +163,6 @@ def compare(
 def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Write the pages of a comparison and their numbers into a new folder for inside."""
     from ckm.release.files.output_folder import new_folder
-
     from reports import make_report
 
     facts = comparison.facts()

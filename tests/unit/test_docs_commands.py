@@ -138,7 +138,9 @@ def measured_once(monkeypatch):
     measure = memory.measure
 
     def measured(stages, configurations, **options):
-        first = [c for c in configurations if c["batch_size"] == configurations[0]["batch_size"]]
+        first = [
+            c for c in configurations if c["batch_size"] == configurations[0]["batch_size"]
+        ]
         footprints = {
             footprint.configuration["is_private"]: footprint
             for footprint in measure(stages, first, **options)

@@ -55,7 +55,7 @@ _EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.link"}
 
 @functools.cache
 def watch_files():
-    """Tell watchers of files: once, and when one is needed, as a hook stays with the process."""
+    """Tell watchers of files: once, and when one is needed, as hooks stay."""
     sys.addaudithook(lambda event, _: [watch() for watch in _watchers if event in _EVENTS])
 
 
