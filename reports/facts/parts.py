@@ -15,7 +15,7 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
         place, value = rest.pop()
         if isinstance(value, _PLAIN):  # most of all, and quick to tell
             yield place, value
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(value, type):
             names = reversed(_names(type(value)))
             rest += [(f"{place}.{name}".strip("."), getattr(value, name)) for name in names]
         elif isinstance(value, Mapping):
