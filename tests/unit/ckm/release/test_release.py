@@ -620,7 +620,7 @@ def test_a_quick_check_proves_the_p_table_and_needs_no_solver(folder, monkeypatc
     assert ("p-table ready", "the p-table exists and its certificate holds") in steps
     with pytest.raises(TypeError):  # a release has the solver's answer
         release(read_job(folder / "job.toml"), folder / "out")
-    (folder / "job.toml").write_text(solved.replace("1.40625", "2.9375"))
+    (folder / "job.toml").write_text(solved.replace("1.40625", "3.5"))
     with pytest.raises(InfeasibleError, match="No p-table has"):
         ReleaseRun(read_job(folder / "job.toml"), is_kept=False).rehearse(quick=True)
 
