@@ -250,7 +250,7 @@ def card_of(
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(
-            Message("A model without noise protects nobody: it has no privacy card."),
+            Message("A model without noise gives no protection: it has no privacy card."),
             hint=Message("train with a noise multiplier, or an epsilon"),
         )
     return PrivacyCard(

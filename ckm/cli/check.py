@@ -39,9 +39,9 @@ _OF_POSTERIORS = ("posterior", "posterior_set")
 @with_terminal
 # claim files-are-private
 def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -> int:
-    """Check a job, a swap or a service: what stops a release, stops this.
+    """Check a job, a swap or a service for everything that would stop a release.
 
-    All of the work is done, in a private folder that goes again.
+    All computations are made in a private folder, which is then removed.
 
     Examples
     --------

@@ -514,7 +514,7 @@ def _service_text(
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", Message("decide: the same noise as in releases of these data")),
+        _setting("[ptable]", Message("decide: contact for readers")),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
     ]
@@ -547,7 +547,7 @@ def _service_text(
     if area is not None and len(columns[area]) > 1:
         note = Message("decide: levels of areas where tables have fewer variables")
         lines += ["[rules]", _setting(f"small_areas = {_quoted(columns[area][-1:])}", note), ""]
-    audit = Message("decide, after ckm audit: what all tables together may give away")
+    audit = Message("decide, after ckm audit: limits of disclosure from all tables together")
     lines += [
         _setting("# [audit]", audit),
         '# report = "audit.json"',
@@ -639,13 +639,13 @@ def _limits(draft: JobDraft) -> list[str | _Noted]:
     if not draft.limits:
         return []
     note = Message(
-        "drafted: the strictest that this noise keeps on these tables; nobody decided"
+        "draft: the strictest that this noise keeps on these tables; not decided by the office"
     )
     who = Message(
-        "decide: who decided the limits, and when; until then the report says: nobody"
+        "decide: who decided the limits, and when; until then the report calls them a draft"
     )
     all_tables = Message(
-        "decide, after ckm audit: what share of small counts all tables may give away"
+        "decide, after ckm audit: what share of small counts may be inferred from all tables"
     )
     return [
         _setting("[report.limits]", note),

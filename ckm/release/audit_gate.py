@@ -48,7 +48,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 #: Key of ``[audit]`` → what is found more of than it lets pass.
 _LIMITS = {
     "largest_share": Message("small counts"),
-    "largest_zeros_share": Message("occupied cells published as 0"),
+    "largest_zeros_share": Message("non-empty cells published as 0"),
     "largest_attribute_share": Message("categories of all of a cell"),
 }
 #: Key of ``[report.limits]`` → its check, and the key of ``[audit]``.
@@ -197,8 +197,8 @@ def require_audited(service: Service, ptable: PTable) -> None:
         if limit is not None and report.shares[name] > limit:
             raise ConfigError(
                 Message(
-                    "The audit {path!r} found more {what} than {name} = {limit:g} in [audit] "
-                    "lets pass.",
+                    "The audit {path!r} inferred more {what} than {name} = {limit:g} in "
+                    "[audit] allows.",
                     path=Name(path.name),
                     what=what,
                     name=Name(name),

@@ -209,7 +209,7 @@ def _of_column(column: Column, columns: int) -> Iterator[Finding]:
         return
     if not column.declared_by:
         yield _finding(
-            "warning", name, Message("nobody is named who declared the domain (declared_by)")
+            "warning", name, Message("declared_by is missing: who declared the domain?")
         )
     if column.size > _MANY:
         yield _finding(

@@ -31,7 +31,7 @@ _ENDINGS = (".csv", ".parquet")
 
 @click.group(cls=Group)
 def response() -> None:
-    """Let each person hide the own answer by chance, and estimate shares all the same.
+    """Randomise the answer of each person, and estimate shares (randomised response).
 
     Examples
     --------

@@ -110,7 +110,7 @@ def collect(
     most = usual_cap(design.parameters[-1]) if cap is None else cap
     if cap is None and math.isinf(most):
         raise click.UsageError(
-            Message("These parameters protect nobody; say --cap inf if meant so.")
+            Message("These parameters give no protection; say --cap inf if this is intended.")
         )
     design = Collection(
         areas=zones.areas, f=f, p=p, q=q, cap=None if math.isinf(most) else most

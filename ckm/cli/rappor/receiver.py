@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--origin", "origins", multiple=True, help="Of a page whose script may send.")
 @click.option("--listen", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8070, help="0: a free one.")
-@click.option("--dry-run", is_flag=True, help="Open the folder, take nothing.")
+@click.option("--dry-run", is_flag=True, help="Check the folder, accept no report.")
 @with_terminal
 # claim rappor-receiver
 def serve(

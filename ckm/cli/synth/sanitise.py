@@ -82,7 +82,7 @@ def sanitise(
     force: bool,
     dry_run: bool,
 ) -> None:
-    r"""Change records by a sanitiser of old: NO PRIVACY GUARANTEE. To teach and to compare.
+    r"""Change records by a classical method, for comparison: NO PRIVACY GUARANTEE.
 
     Microaggregation, swapping of ranks, noise, rotation, suppression, samples: as the survey of
     chapter III has them. Nothing bounds what the records that come out give away. The name of

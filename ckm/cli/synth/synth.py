@@ -73,7 +73,7 @@ def check(
     epsilon: float | None,
     delta: float,
 ) -> int:
-    """Tell what a schema lacks, leaks or costs in accuracy; exit code 1 for errors."""
+    """Check a schema for errors (exit code 1), disclosure and cost in accuracy."""
     from synth import Budget, Schema, lint
 
     if (records is None) != (epsilon is None):
@@ -298,7 +298,9 @@ def fit(
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
-        terminal.warn("simulated", Message("the noise comes from a seed: nobody is protected"))
+        terminal.warn(
+            "simulated", Message("the noise comes from a seed: there is no protection")
+        )
     with contextlib.ExitStack() as files:
         # Both are checked first: the budget is spent by the fit.
         draft = files.enter_context(_written(output, force=force, dry_run=False))
@@ -528,7 +530,7 @@ def _payment(
         )
     if is_simulated:
         raise click.UsageError(
-            Message("Noise from a seed protects nobody, and no ledger pays for it.")
+            Message("Noise from a seed gives no protection, and no ledger pays for it.")
         )
     cost = Guarantee(
         epsilon=math.inf if budget.epsilon is None else budget.epsilon,

@@ -125,7 +125,7 @@ def test_data_without_small_counts_need_no_limit_on_them():
     [
         (
             "en",
-            "Limits: drafted, nobody decided.",
+            "Limits: draft, not decided by the office.",
             "Limits decided by A. Lovelace, 31 January 2026.",
         ),
         (

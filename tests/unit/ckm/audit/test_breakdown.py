@@ -174,7 +174,7 @@ def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
     file = write_service(tmp_path, more=LOOSE + LEDGER, persons=500)
     (tmp_path / "job.toml").write_text(JOB)
     done = run("audit", file, "-o", tmp_path / "a.json")
-    assert "left out: job.toml: batch, as the rules alone say" in done.stdout
+    assert "left out: job.toml: batch, as the rules alone determine" in done.stdout
     assert json.loads((tmp_path / "a.json").read_text())["left_out"] == ["job.toml: batch"]
 
 
@@ -197,7 +197,7 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     def text(**changes):
         return make_report(made.exposure(**changes), language=language).html
 
-    over = {"en": "more than the limit of 20", "fr": "plus que la limite de 20"}[language]
+    over = {"en": "above the limit of 20", "fr": "au-dessus de la limite de 20"}[language]
     within = {"en": "within the limit of 50", "fr": "dans la limite de 50"}[language]
     assert over in text()
     assert "verdict failed" in text()

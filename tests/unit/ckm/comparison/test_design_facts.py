@@ -185,9 +185,9 @@ def test_the_plot_has_a_place_for_each_design_of_the_map(found, facts):
     (data,) = pd.read_html(io.StringIO(picture.table))
     assert data["Design"].tolist() == [design.name for design in facts.scenarios.designs]
     risks = [design.figures["q_worst_set"] for design in facts.scenarios.designs]
-    assert data["worst posterior of the sensitive set"].tolist() == pytest.approx(
-        risks, abs=1e-3
-    )
+    assert data[
+        "highest probability that a published count reveals a small one"
+    ].tolist() == pytest.approx(risks, abs=1e-3)
     legend, ring = 3, 1
     assert picture.svg.count("<circle") == len(data) + legend + ring
 
@@ -307,7 +307,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
     (verdict,) = page.xpath("//p[@class='verdict']")
     assert f"Recommended: “{best}”" in verdict.text
     text = " ".join(page.xpath("string(//main)").split())
-    assert f"keep all rules below ({len(kept)})" in text
+    assert f"meet all rules below ({len(kept)})" in text
     assert f"of {n:,} non-empty cells, {100 * changed / n:.0f} % are published" in text
     assert f"include {zeros:,.0f} ({100 * zeros / n:.0f} % of all) that become 0" in text
     assert f"counts move by {moved / n:.3f} persons" in text
@@ -329,7 +329,7 @@ def test_a_chosen_design_off_the_front_is_told_which_one_is_better(facts):
     assert not is_front
     page = make_report(facts, language="en").html
     told = re.search(
-        r"not on the front: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
+        r"not on the frontier: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
         r".*: ([\d.]+) instead of ([\d.]+)\)",
         page,
     )
