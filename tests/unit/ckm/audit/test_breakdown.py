@@ -212,7 +212,7 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     assert official in text(left_out=("job.toml: a",))
     assert official not in text()
     bare = text(growth=None, advice=(), whole=replace(made.exposure().whole, n_small=0))
-    assert {"en": "nothing to find", "fr": "rien à trouver"}[language] in bare
+    assert {"en": "nothing to infer", "fr": "rien à déduire"}[language] in bare
     assert "tables-asked" not in bare
 
 
