@@ -271,14 +271,16 @@ def test_proposals_of_one_peak_have_one():
             {"max_noise": 5, "small": 2, "p_stay": 0.4},
             (
                 "p_stay 0.4 goes with a variance of 0.995 at greatest entropy, the other "
-                "requirements need at least 2: prescribe p_stay, or let the variance differ by row"
+                "requirements need at least 2: prescribe p_stay, or let the variance differ "
+                "by row"
             ),
         ),
         (
             {"max_noise": 2, "p_stay": 0.01},
             (
                 "p_stay 0.01 goes with a variance of 3.8 at greatest entropy, the other "
-                "requirements need at most 2: prescribe p_stay, or let the variance differ by row"
+                "requirements need at most 2: prescribe p_stay, or let the variance differ "
+                "by row"
             ),
         ),
         (
