@@ -46,7 +46,7 @@ def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -
     Examples
     --------
     ckm check job.toml              everything that a release does, but writing it
-    ckm check job.toml --quick      all but the look at the data's rows
+    ckm check job.toml --quick      all but reading the data's rows
     ckm check swap.toml             the same for what ckm swap takes
     ckm check plan.toml             of private tables: their cost alone, no look at the data
     ckm check service.toml          the same for what ckm serve opens

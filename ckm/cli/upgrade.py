@@ -52,7 +52,7 @@ def upgrade(terminal: Terminal, /, *, folder: Path, check: bool) -> int:  # noqa
             terminal.warn(f"read {finding.state}", text, file=str(finding.path))
     terminal.tell(
         Message(
-            "{number} files looked at, {others} to be looked at by you",
+            "{number} files examined, {others} for you to examine",
             number=count,
             others=others,
         )

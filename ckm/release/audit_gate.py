@@ -170,7 +170,7 @@ def require_audited(service: Service, ptable: PTable) -> None:
     if report.n_areas_drawn < min(audit.areas or report.n_areas, report.n_areas):
         raise ConfigError(
             Message(
-                "The audit {path!r} looked at {n_areas_drawn} of {n_areas} areas, [audit] "
+                "The audit {path!r} covered {n_areas_drawn} of {n_areas} areas, [audit] "
                 "wants {areas}.",
                 path=Name(path.name),
                 n_areas_drawn=report.n_areas_drawn,
@@ -212,7 +212,7 @@ def require_audited(service: Service, ptable: PTable) -> None:
         logger.warning(
             "%s",
             Message(
-                "the audit looked at {number} of {areas} areas, and at tables by area alone",
+                "the audit covered {number} of {areas} areas, and tables by area only",
                 number=report.n_areas_drawn,
                 areas=report.n_areas,
             ),

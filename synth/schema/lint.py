@@ -94,7 +94,7 @@ def lint(
     elif records is not None and budget is not None:
         findings += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
-        text = Message("the unit is a record: whoever has several is protected less")
+        text = Message("the unit is a record: a person with several is protected less")
         findings.append(_finding("note", "unit", text))
     return [
         *findings,

@@ -104,7 +104,7 @@ def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 def budget(
     terminal: Terminal, /, *, alphas: tuple[str, ...], sampling: str, **run: Any
 ) -> None:
-    """Tell what a training run with noisy gradients costs, before it starts.
+    """Compute the privacy cost of a training run with noisy gradients beforehand.
 
     The first epsilon is the least that is proved for batches drawn so. Below it stand those for
     other neighbours and by older formulas.

@@ -104,7 +104,7 @@ def design(
     design: RandomisedResponse,
     respondents: int,
 ) -> None:
-    """Tell what an answer costs, and how sure the shares will be."""
+    """Compute the privacy cost of an answer, and the accuracy of the shares."""
     size = len(answers)
     errors = design.variance([1 / size] * size, respondents=respondents) ** 0.5
     half = NormalDist().inv_cdf(0.975) * float(errors.max())

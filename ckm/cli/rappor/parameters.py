@@ -95,8 +95,8 @@ def params(
     generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and
     Hadamard's response are compared at the loss of one report.
 
-    --delta is for a collector who mixes one report of each client and passes on neither
-    names nor order nor times: the loss to whoever sees the mixed reports alone.
+    --delta is for a collector who mixes one report of each client and passes on neither names
+    nor order nor times: the loss to an observer of the mixed reports alone.
     """
     if file is not None and output is not None:
         raise click.UsageError(Message("A file that is shown is not written: leave -o out."))
