@@ -130,7 +130,7 @@ def test_data_without_small_counts_need_no_limit_on_them():
         ),
         (
             "fr",
-            "Limites : ébauchées, personne ne les a décidées.",
+            "Limites : projet, non décidées par le service statistique.",
             "Limites décidées par A. Lovelace, 31 janvier 2026.",
         ),
     ],
