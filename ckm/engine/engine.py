@@ -317,7 +317,7 @@ class Engine:
 
     def tabulate(
         self,
-        dimensions: Sequence[str] | str,
+        dimensions: Sequence[str],
         *,
         margins: str | Sequence[Sequence[str]] = "all",
         where: str | None = None,
@@ -353,13 +353,13 @@ class Engine:
         (protected,) = self.protect_tables({"": request})
         self._warn_of_sums(protected.cautions)
         table = protected.table
-        measures = assessed(
+        numbers = assessed(
             table.measures,
             counts=protected.cells.count,
             published=protected.counts,
             ptable=self.ptable,
         )
-        return replace(table, measures=measures)
+        return replace(table, measures=numbers)
 
     def tabulate_all(
         self,

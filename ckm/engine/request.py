@@ -66,7 +66,7 @@ class TableRequest:
     ('income',)
     """
 
-    dimensions: Sequence[str] | str
+    dimensions: Sequence[str]
     margins: str | Sequence[Sequence[str]] = "all"
     where: str | None = None
     measures: Sequence[str] = ("count",)
