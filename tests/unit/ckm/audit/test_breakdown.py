@@ -159,7 +159,7 @@ def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, mon
     told = json.loads(figures.read_text())
     assert told["growth"]["points"][-1]["found"] == told["together"]["right"]
     assert {"areas", "variables", "tables", "exposures"} <= set(told)
-    assert "Qui demande tous les tableaux" in page.read_text()
+    assert "De tous les tableaux réunis" in page.read_text()
     assert 'lang="fr"' in page.read_text()
     assert {file.stat().st_mode & 0o077 for file in (page, figures)} == {0}
     page.unlink()
