@@ -119,7 +119,8 @@ class _Estimator:
         if is_again and bookkeeping.get("ledger") is None and not self.plan.is_demonstration:
             raise PlanError(
                 Message(
-                    "A copy, or a second training, looks at the records again, and nobody pays."
+                    "A copy, or a second training, uses the records again without a "
+                    "charge to a budget."
                 ),
                 hint=Message(
                     "fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "

@@ -216,7 +216,7 @@ def cells(
     with new_file(output, error=ConfigError, overwrite=force) as draft:
         pq.write_table(table, draft, compression="zstd")
     terminal.step(
-        "cells written", Message("disclosive: true counts, for whoever protects them")
+        "cells written", Message("disclosive: true counts, for the office that protects them")
     )
     names = table.column_names
     lines = ["[data]", f"path = {json.dumps(output.name)}"]

@@ -125,8 +125,8 @@ def _read_or_solve(source: NoiseSpec | Path, *, is_quick: bool) -> PTable:
             logger.warning(
                 "%s",
                 Message(
-                    "The p-table {name!r} has no certificate: nobody has proved its bias and "
-                    "variance.",
+                    "The p-table {name!r} has no certificate: its bias and variance are "
+                    "not proven.",
                     name=Name(source.name),
                 ),
                 extra={"event": "p-table without certificate", "file": source.name},

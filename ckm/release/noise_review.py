@@ -141,7 +141,7 @@ class NoiseReview:
     ) -> Pages:
         """Write the pages, once nothing in the public ones must stay inside."""
         if self._findings is None:
-            raise InternalError(Message("Pages are written of tables that nobody judged."))
+            raise InternalError(Message("Pages are written of tables that were not judged."))
         facts = release_facts(
             self._findings,
             self._assessor,

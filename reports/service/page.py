@@ -146,8 +146,8 @@ def _try_words(words: Words, other: Try) -> str:
             "Show “%(variable)s” by “%(level)s”", variable=other.variable, level=other.level
         ),
         "without": words.say("Leave out “%(variable)s”", variable=other.variable),
-        "unfiltered": words.say("Count everybody: remove the filter"),
+        "unfiltered": words.say("Count all persons: remove the filter"),
         "with": words.say("Add “%(variable)s”", variable=other.variable),
-        "all": words.say("Take all categories"),
+        "all": words.say("Select all categories"),
     }
     return says[other.kind]

@@ -306,7 +306,7 @@ def _tell(terminal: Terminal, plan: Plan) -> None:
             Message("the noise comes from a seed: a demonstration, not a release"),
         )
     if not plan.noise_multiplier:
-        terminal.warn("no noise", Message("there is no noise: nobody is protected"))
+        terminal.warn("no noise", Message("there is no noise: there is no protection"))
 
 
 def _hint_rate(terminal: Terminal, job: TrainingJob, plan: Plan) -> None:
@@ -492,7 +492,7 @@ def predict(
     write_table(predictions, output)
     if facts.plan.is_demonstration:
         terminal.warn(
-            "demonstration", Message("the model is a demonstration: it protects nobody")
+            "demonstration", Message("the model is a demonstration: it gives no protection")
         )
     terminal.step(
         "predictions written", Message("written to {output}", output=Name(output.name))

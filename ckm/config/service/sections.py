@@ -284,8 +284,8 @@ class ServiceAccess(Section):
         is_open = self.mode == "open" and self.filters == "public"
         if is_open and not self.accepts_reconstruction:
             text = Message(
-                'filters = "public" in an open service lets anybody reconstruct the true '
-                "counts, from some hundred filtered tables."
+                'filters = "public" in an open service allows every user to reconstruct '
+                "the true counts, from some hundred filtered tables."
             )
             words = Message(
                 'accepts_reconstruction = "{reconstruction}"',
@@ -323,7 +323,7 @@ class ServiceAudit(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note an audit that nothing would come of."""
         if self.report is not None and self.largest_share is None:
-            text = Message("report needs largest_share: how much may be found?")
+            text = Message("report needs largest_share: what share may be inferred?")
             reading.add(
                 ("audit",),
                 text,
