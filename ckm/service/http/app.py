@@ -17,6 +17,7 @@ from ckm.service.access.tokens import Caller
 from ckm.service.answering.messages import ClientError
 from ckm.service.http.middleware import RequestLimits
 from ckm.service.http.openapi import openapi
+from ckm.service.http.openapi_examples import examples_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, ZoneBody, parse_body
 from ckm.service.http.request_context import Call, RequestContext
 from ckm.service.http.request_parsing import DEEP, parameters_of
@@ -167,7 +168,7 @@ def make_app(table_service: TableService) -> ASGIApp:
     """Make the application of a service."""
     service = table_service.service
     context = RequestContext(table_service)
-    description = openapi(ENDPOINTS, service)
+    description = openapi(ENDPOINTS, service, examples_of(table_service))
 
     async def describe(_: Request) -> JSONResponse:
         return JSONResponse(description)
