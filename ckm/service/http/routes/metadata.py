@@ -8,10 +8,18 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ckm.config.service.sections import ServiceRate
 from ckm.config.service.service import Service
 from ckm.formats import FORMATS
 from ckm.formats.about import is_period
-from ckm.formats.cubes.json_stat import category_of
+from ckm.formats.cubes.json_stat import category_of, merged
+from ckm.service.answering.addresses import absolute
+from ckm.service.answering.documentation import (
+    dimension_documentation,
+    responsibility,
+    table_extension,
+    table_links,
+)
 from ckm.service.answering.figures import KINDS
 from ckm.service.answering.messages import (
     ClientError,
@@ -99,7 +107,7 @@ async def get_config(call: Call) -> Response:
         "maxDataCells": max_cells if max_cells is not None else 2**31 - 1,
         "maxCallsPerTimeWindow": service.limits.requests_per_hour,
         "timeWindow": 3600,
-        "license": "",
+        "license": service.about.licence,
         "sourceReferences": [
             {"language": lang, "text": service.about.source[lang]}
             for lang in service.about.languages
@@ -186,6 +194,7 @@ def _metadata(call: Call) -> dict[str, Any]:
         "note": [
             say(service.method, language),
             *noise_notes(table_service.answerer.margin, language),
+            say("parts_note", language),
         ],
         "role": {
             "metric": [CONTENTS],
@@ -200,15 +209,30 @@ def _metadata(call: Call) -> dict[str, Any]:
             "contact": [{"raw": service.about.contact}] if service.about.contact else [],
             "figures": [*KINDS, *service.rates],
             "figureMargins": service.about.figure_margins,
+            "rates": [_rate(rate, language) for rate in service.rates.values()],
+            **table_extension(service, language),
             "populations": [
                 {"code": name, "label": population.title[language]}
                 for name, population in service.populations.items()
             ],
         },
         "link": {
-            "self": [{"href": f"{path}/metadata?lang={language}"}],
-            "data": [{"href": f"{path}/data?lang={language}"}],
+            "self": [{"href": absolute(f"{path}/metadata?lang={language}", service)}],
+            "data": [{"href": absolute(f"{path}/data?lang={language}", service)}],
+            **{k: v for k, v in table_links(service, language).items() if k != "describedby"},
         },
+    }
+
+
+def _rate(rate: ServiceRate, language: str) -> dict[str, Any]:
+    """Describe a rate."""
+    definition = rate.definition.get(language, "")
+    return {
+        "code": rate.name,
+        "label": rate.title[language],
+        "per": rate.per,
+        **({"note": [definition]} if definition else {}),
+        **responsibility(rate, language),
     }
 
 
@@ -247,10 +271,8 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
     elimination: dict[str, Any] = {"elimination": not is_mandatory}
     if not is_mandatory:
         elimination["eliminationValueCode"] = variable.total
-    definition = variable.offer.definition.get(language, "")
-    return {
+    dimension = {
         "label": variable.offer.labels[language],
-        **({"note": [definition]} if definition else {}),
         "category": category_of(
             {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
         ),
@@ -268,6 +290,7 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
             ],
         },
     }
+    return merged(dimension, dimension_documentation(variable.offer, language))
 
 
 def _link(rel: str, path: str, language: str) -> dict[str, str]:
