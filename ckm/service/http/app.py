@@ -21,7 +21,7 @@ from ckm.service.http.openapi_examples import examples_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, ZoneBody, parse_body
 from ckm.service.http.request_context import Call, RequestContext
 from ckm.service.http.request_parsing import DEEP, parameters_of
-from ckm.service.http.routes import metadata, tables, zones
+from ckm.service.http.routes import catalogue, metadata, tables, zones
 from ckm.service.page import Page
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ ENDPOINTS = (
         body=SelectionBody,
     ),
     Endpoint("GET /config", metadata.get_config),
+    Endpoint("GET /catalogue", catalogue.get_catalogue),
     Endpoint(
         "POST /requests",
         tables.post_request,

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
+from ckm.service.answering.catalogue import MEDIA_TYPE
 from ckm.service.answering.messages import notice_of
 from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.http.request_bodies import RequestBody, body_schemas
@@ -93,6 +94,8 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         content[FORMATS["json-stat2"].media_type] = {"schema": {"$ref": _SCHEMA + "Table"}}
     if endpoint.path == "/metrics":
         content = {"text/plain": {}}
+    if endpoint.path == "/catalogue":
+        content = {MEDIA_TYPE: {"schema": schema}}
     problem = {"application/problem+json": {"schema": {"$ref": _SCHEMA + "Problem"}}}
     budget = _HEADERS["budget"] if endpoint.is_table else {}
     responses: dict[str, Any] = {
