@@ -255,6 +255,10 @@ class ServiceAccess(Section):
         "What the office has to say where the mode is open and the public filters.",
         default=False,
     )
+    mcp: bool = optional(
+        "Let language models ask at /mcp, by the Model Context Protocol, as any caller.",
+        default=False,
+    )
     origins: Items[Label] = optional(
         'Web sites whose scripts may ask (CORS); ["*"] for all.', default=()
     )

@@ -21,7 +21,7 @@ from ckm.service.http.openapi_examples import examples_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, ZoneBody, parse_body
 from ckm.service.http.request_context import Call, RequestContext
 from ckm.service.http.request_parsing import DEEP, parameters_of
-from ckm.service.http.routes import catalogue, metadata, tables, zones
+from ckm.service.http.routes import catalogue, mcp, metadata, tables, zones
 from ckm.service.page import Page
 
 if TYPE_CHECKING:
@@ -164,6 +164,10 @@ ENDPOINTS = (
     Endpoint("GET /metrics", tables.get_metrics, parameters=(), cost=None, is_cached=False),
 )
 
+# It describes itself to its clients: OpenAPI has it not.
+_MCP = Endpoint("POST /mcp", mcp.post_mcp, is_cached=False)
+_MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]
+
 
 def make_app(table_service: TableService) -> ASGIApp:
     """Make the application of a service."""
@@ -178,6 +182,7 @@ def make_app(table_service: TableService) -> ASGIApp:
         routes=[
             Route("/openapi.json", describe),
             *(endpoint.route(context) for endpoint in ENDPOINTS),
+            *([_MCP.route(context)] if service.access.mcp else []),
             *Page(context).routes(),
         ],
         exception_handlers={
@@ -192,7 +197,10 @@ def make_app(table_service: TableService) -> ASGIApp:
             application,
             allow_origins=list(service.access.origins),
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-None-Match"],
+            allow_headers=[
+                *("Authorization", "Content-Type", "If-None-Match"),
+                *(_MCP_HEADERS if service.access.mcp else ()),
+            ],
             expose_headers=_EXPOSED,
         )
     return RequestLimits(

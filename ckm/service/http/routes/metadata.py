@@ -71,18 +71,29 @@ async def get_metadata(call: Call) -> Response:
     """Describe the variables of a table, as JSON-stat without values."""
     if format_of(call.parameters.plain.get("outputformat")) != "json-stat2":
         raise ClientError("bad_parameter", name="outputFormat", choices=["json-stat2"])
-    return _once(call, "metadata", partial(_metadata, call))
+    return _once(call, "metadata", partial(metadata_content, call))
 
 
 async def get_codelist(call: Call) -> Response:
     """List the categories of a variable, or of one of its levels."""
     name = call.request.path_params["codelist_id"]
+    variable = _listed_variable(call, name)
+    return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
+
+
+def codelist_content(call: Call, name: str) -> dict[str, Any]:
+    """Return the code list of a name; raise where there is none."""
+    return _codelist(call, _listed_variable(call, name), name)
+
+
+def _listed_variable(call: Call, name: str) -> Variable:
+    """Return the variable that a code list is of."""
     variables = call.table_service.variables.values()
     variable = next((v for v in variables if name in codelists_of(v)), None)
     if variable is None:
         codelists = [one for v in variables for one in codelists_of(v)]
         raise ClientError("no_codelist", name=name, choices=codelists)
-    return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
+    return variable
 
 
 async def get_config(call: Call) -> Response:
@@ -164,7 +175,7 @@ def _updated(service: Service) -> str | None:
     return None if when is None else f"{when}T00:00:00Z"
 
 
-def _metadata(call: Call) -> dict[str, Any]:
+def metadata_content(call: Call) -> dict[str, Any]:
     """Describe all variables of a table as a JSON-stat dataset without values."""
     table_service, language = call.table_service, call.language
     service, measures = table_service.service, table_service.measures
