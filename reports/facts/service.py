@@ -192,6 +192,57 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Areas that look the same on a map.
+
+    Parameters
+    ----------
+    path
+        Their outlines, as SVG has them.
+    look
+        Their class, from 0; -1 for areas without a number.
+    is_hatched
+        Whether the margin of each is wider than its class.
+    words
+        What is said of an area that has a shape by itself.
+    """
+
+    path: str
+    look: int
+    is_hatched: bool = False
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnMap:
+    """A map of one figure of a table.
+
+    Parameters
+    ----------
+    label
+        What the figure is.
+    size
+        Width and height.
+    edges
+        The ends of the classes, from low to high.
+    shapes
+        What is drawn.
+    n_areas, n_hatched
+        How many areas have a figure, and how many of these are hatched.
+    has_gaps
+        Whether some areas of the map have none.
+    """
+
+    label: str
+    size: tuple[int, int]
+    edges: tuple[float, ...]
+    shapes: tuple[Shape, ...]
+    n_areas: int
+    n_hatched: int
+    has_gaps: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """A table, or one page of it.
 
@@ -220,6 +271,8 @@ class Grid:
     views, figure
         Ways to look at its numbers, and their addresses; what they are, where they are made
         of published numbers.
+    map
+        A map of one of its columns.
     """
 
     labels: tuple[str, ...]
@@ -236,6 +289,7 @@ class Grid:
     share_of: ShareOf = ""
     views: tuple[Choice, ...] = ()
     figure: str = ""
+    map: DrawnMap | None = None
 
     @property
     def caption(self) -> str:

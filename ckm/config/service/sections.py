@@ -98,6 +98,9 @@ class OfferedVariable(JobVariable, Described):
 
     name: Label = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
+    map: FilePath | None = optional(
+        "The map of the areas, for pages with shares or rates; made by ckm service map."
+    )
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
     _places: Places = PrivateAttr(default_factory=Places)
 
@@ -114,6 +117,12 @@ class OfferedVariable(JobVariable, Described):
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there; read what is said of areas."""
         super().add_problems(reading)
+        if self.map is not None:
+            where = ("variable", self.name)
+            reading.require_file(where, "map", self.map)
+            if not self.is_area:
+                text = Message("has a map and is no variable of areas.")
+                reading.add(where, text, Message("is_area = true, or leave map out"), key="map")
         if self.codelist is not None:
             add = partial(reading.add, ("variable", self.name), key="codelist")
             self._places = read_places(self.codelist, add=add)

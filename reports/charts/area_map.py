@@ -1,0 +1,81 @@
+"""A map of areas in classes: light to dark, hatched where the noise hides the class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from footing.svg import safe
+from reports.charts.drawing import Drawing, Labels
+
+if TYPE_CHECKING:
+    from reports.facts.service import DrawnMap
+    from reports.i18n.languages import Words
+
+_ID = "area-map"
+_STEP = 10  # between the lines of a hatching, of a map 640 wide
+_WIDE = 640
+
+
+def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
+    """Draw the shapes of a map; what its looks mean stands beside it.
+
+    Parameters
+    ----------
+    words, data
+        The language, and the shapes.
+    title
+        What the map shows.
+    """
+    width, height = data.size
+    labels = Labels(
+        id=_ID,
+        title=title,
+        description=words.say(
+            "%(areas)s areas in %(classes)s classes, light to dark; %(hatched)s are hatched. "
+            "The table has all of the numbers.",
+            areas=words.numbers.count(data.n_areas),
+            classes=words.numbers.count(len(data.edges) - 1),
+            hatched=words.numbers.count(data.n_hatched),
+        ),
+    )
+    drawing = _Map(words, labels, size=(width, height))
+    drawing.hatchings(len(data.edges) - 1, step=max(1, round(_STEP * width / _WIDE)))
+    css = "one" if any(shape.words for shape in data.shapes) else None
+    for shape in data.shapes:
+        look = f"m{shape.look}" if shape.look >= 0 else "none"
+        tip = shape.words or None
+        if shape.is_hatched:
+            drawing.path([shape.path], tip=tip, css=css, fill=f"url(#{_ID}-{look})")
+        else:
+            drawing.path([shape.path], tip=tip, css=" ".join(filter(None, (look, css))))
+    return drawing.finish()
+
+
+def legend(words: Words, data: DrawnMap) -> list[tuple[str, str]]:
+    """Return the filling of a sign and what it stands for, class by class."""
+    digits = next(n for n in range(6) if all(round(e, n) == e for e in data.edges))
+    texts = [words.numbers.decimals(edge, digits) for edge in data.edges]
+    entries = [
+        (f"m{place}", words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]))
+        for place in range(len(texts) - 1)
+    ]
+    if data.n_hatched:
+        entries.append(("hatched", words.say("Hatched: the margin is wider than the class")))
+    if data.has_gaps:
+        entries.append(("none", words.say("No number in this table")))
+    return entries
+
+
+class _Map(Drawing):
+    """A drawing with hatchings, one for each class."""
+
+    def hatchings(self, n_classes: int, *, step: int) -> None:
+        """Declare them."""
+        for place in range(n_classes):
+            inner = (
+                f'<rect class="m{place}" width="{step}" height="{step}"/>'
+                f'<path class="hatch" d="M0 {step}L{step} 0"/>'
+            )
+            name = safe(f"{self.labels.id}-m{place}")
+            where = {"id": name, "width": step, "height": step}
+            self._add("pattern", inner, where, patternUnits="userSpaceOnUse")
