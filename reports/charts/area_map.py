@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _ID = "area-map"
 _STEP = 10  # between the lines of a hatching, of a map 640 wide
 _WIDE = 640
+_DARK = 3  # the class from which on a hatching is light
 
 
 def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
@@ -40,12 +41,12 @@ def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
     )
     drawing = _Map(words, labels, size=(width, height))
     drawing.hatchings(len(data.edges) - 1, step=max(1, round(_STEP * width / _WIDE)))
-    css = "one" if any(shape.words for shape in data.shapes) else None
+    css = "map-one" if any(shape.words for shape in data.shapes) else None
     for shape in data.shapes:
-        look = f"m{shape.look}" if shape.look >= 0 else "none"
+        look = f"map-{shape.look}" if shape.look >= 0 else "map-none"
         tip = shape.words or None
         if shape.is_hatched:
-            drawing.path([shape.path], tip=tip, css=css, fill=f"url(#{_ID}-{look})")
+            drawing.path([shape.path], tip=tip, css=css, fill=f"url(#{_ID}-{shape.look})")
         else:
             drawing.path([shape.path], tip=tip, css=" ".join(filter(None, (look, css))))
     return drawing.finish()
@@ -56,13 +57,16 @@ def legend(words: Words, data: DrawnMap) -> list[tuple[str, str]]:
     digits = next(n for n in range(6) if all(round(e, n) == e for e in data.edges))
     texts = [words.numbers.decimals(edge, digits) for edge in data.edges]
     entries = [
-        (f"m{place}", words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]))
+        (
+            f"map-{place}",
+            words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]),
+        )
         for place in range(len(texts) - 1)
     ]
     if data.n_hatched:
         entries.append(("hatched", words.say("Hatched: the margin is wider than the class")))
     if data.has_gaps:
-        entries.append(("none", words.say("No number in this table")))
+        entries.append(("map-none", words.say("No number in this table")))
     return entries
 
 
@@ -72,10 +76,11 @@ class _Map(Drawing):
     def hatchings(self, n_classes: int, *, step: int) -> None:
         """Declare them."""
         for place in range(n_classes):
+            light = " light" if place >= _DARK else ""
             inner = (
-                f'<rect class="m{place}" width="{step}" height="{step}"/>'
-                f'<path class="hatch" d="M0 {step}L{step} 0"/>'
+                f'<rect class="map-{place}" width="{step}" height="{step}"/>'
+                f'<path class="map-hatch{light}" d="M0 {step}L{step} 0"/>'
             )
-            name = safe(f"{self.labels.id}-m{place}")
+            name = safe(f"{self.labels.id}-{place}")
             where = {"id": name, "width": step, "height": step}
             self._add("pattern", inner, where, patternUnits="userSpaceOnUse")

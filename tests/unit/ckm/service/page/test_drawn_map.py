@@ -106,7 +106,7 @@ def test_areas_whose_margin_is_wider_than_their_class_are_hatched(mapped):
     served, _ = mapped
     tree = page(served, f"{SHARES}&lang=en")
     texts = [
-        " ".join(li.text_content().split()) for li in tree.xpath('//ul[@class="legend"]/li')
+        " ".join(li.text_content().split()) for li in tree.xpath('//ul[@class="map-legend"]/li')
     ]
     edges = [tuple(map(float, text.split(" to "))) for text in texts if " to " in text]
     assert len(edges) > 1
@@ -114,10 +114,10 @@ def test_areas_whose_margin_is_wider_than_their_class_are_hatched(mapped):
     n_hatched = 0
     for said, (css, fill) in shapes(tree).items():
         if not said:
-            assert css.split()[0] == "none"
+            assert css.split()[0] == "map-none"
             continue
         figure, low, high = map(float, re.findall(r"\d+\.\d", said.partition(" – ")[2]))
-        look = int(re.search(r"m(\d)", fill or css)[1])
+        look = int(re.search(r"map-(\d)", fill or css)[1])
         assert edges[look][0] - 0.06 <= figure <= edges[look][1] + 0.06
         is_wide = high - low > edges[look][1] - edges[look][0]
         assert is_wide == bool(fill) or abs(high - low - np.diff(edges[look])[0]) < 0.11
