@@ -152,7 +152,7 @@ def path_of(rings: Iterable[Sequence[Place]]) -> str:
     left = top = 0
     for ring in rings:
         x, y = left, top
-        moves = []
+        moves: list[int] = []
         for place in ring:
             moves += (place[0] - x, place[1] - y)
             x, y = place

@@ -95,9 +95,8 @@ def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     table_service, body = call.table_service, call.body
     form = format_of(body.format)
     asked = asked_of(table_service, body)
-    query = asked
-    if isinstance(asked, Derivation):
-        query = table_service.answerer.deriver.widened(asked)
+    deriver = table_service.answerer.deriver
+    query = deriver.widened(asked) if isinstance(asked, Derivation) else asked
     table_service.require_filters(query, call.caller)
     most = table_service.rules(call.caller).maximum_cells
     is_large = most is not None and query.cells * len(query.measures) > most
