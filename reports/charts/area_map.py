@@ -8,6 +8,8 @@ from footing.svg import safe
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reports.facts.service import DrawnMap
     from reports.i18n.languages import Words
 
@@ -17,7 +19,13 @@ _WIDE = 640
 _DARK = 3  # the class from which on a hatching is light
 
 
-def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
+def area_map(
+    words: Words,
+    data: DrawnMap,
+    *,
+    title: str,
+    write: Callable[[float, tuple[float, float]], tuple[str, str]],
+) -> str:
     """Draw the shapes of a map; what its looks mean stands beside it.
 
     Parameters
@@ -26,6 +34,8 @@ def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
         The language, and the shapes.
     title
         What the map shows.
+    write
+        Says a figure and its interval, as the table does.
     """
     width, height = data.size
     labels = Labels(
@@ -41,10 +51,13 @@ def area_map(words: Words, data: DrawnMap, *, title: str) -> str:
     )
     drawing = _Map(words, labels, size=(width, height))
     drawing.hatchings(len(data.edges) - 1, step=max(1, round(_STEP * width / _WIDE)))
-    css = "map-one" if any(shape.words for shape in data.shapes) else None
+    css = "map-one" if any(shape.name for shape in data.shapes) else None
     for shape in data.shapes:
         look = f"map-{shape.look}" if shape.look >= 0 else "map-none"
-        tip = shape.words or None
+        tip = None
+        if shape.name:
+            figure, interval = write(shape.figure, shape.ends)
+            tip = f"{shape.name} – {figure}" + (f" ({interval})" if interval else "")
         if shape.is_hatched:
             drawing.path([shape.path], tip=tip, css=css, fill=f"url(#{_ID}-{shape.look})")
         else:

@@ -203,14 +203,16 @@ class Shape:
         Their class, from 0; -1 for areas without a number.
     is_hatched
         Whether the margin of each is wider than its class.
-    words
-        What is said of an area that has a shape by itself.
+    name, figure, ends
+        Of an area that has a shape by itself: what it is called, and what its row says.
     """
 
     path: str
     look: int
     is_hatched: bool = False
-    words: str = ""
+    name: str = ""
+    figure: float = 0.0
+    ends: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,9 @@ def _map(words: Words, grid: Grid | None) -> dict[str, Any]:
         return {"area_map": "", "legend": []}
     title = f"{grid.caption} – {grid.map.label}"
     return {
-        "area_map": area_map(words, grid.map, title=title),
+        "area_map": area_map(
+            words, grid.map, title=title, write=partial(_figure_words, words, grid.figure)
+        ),
         "legend": legend(words, grid.map),
     }
 

@@ -67,7 +67,6 @@ def examples_of(table_service: TableService) -> Examples:
     requests = {
         "table": table,
         "shares": {**table, "figure": "share", "of": [first]},
-        "job": {**table, "wait": False},
         **_zone_example(table_service, names),
     }
     bodies: dict[str, Mapping[str, Any]] = {

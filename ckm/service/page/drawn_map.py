@@ -5,6 +5,7 @@ Only what the table shows is drawn: its published figures, and the intervals bes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,6 @@ from ckm.service.maps.topology import path_of
 from reports.facts.service import DrawnMap, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from ckm.service.answering.variables import Variable
@@ -37,7 +36,7 @@ def map_of_column(
     figures: NDArray[Any],
     ends: NDArray[Any],
     label: str,
-    write: Callable[[int, float, tuple[float, float]], str],
+    language: str,
 ) -> DrawnMap | None:
     """Draw one figure of each area; None where the map has hardly any of them.
 
@@ -49,10 +48,8 @@ def map_of_column(
         The areas of the table.
     figures, ends
         Their figures and the ends of their intervals; not a number where there is none.
-    label
-        What the figures are.
-    write
-        Says an area, its figure and its interval in words.
+    label, language
+        What the figures are, in which language.
     """
     own = np.array(ranks, np.int64)
     levels = variable.level_of[own]
@@ -75,36 +72,32 @@ def map_of_column(
     position = np.full(variable.axis.size + 1, -1, np.int64)
     position[own] = np.arange(len(own))
     at = position[places]  # of each area of the map, its row; -1 for none
-    words = {}
-    if len(own) <= _MAX_SINGLE:
-        groups = np.where(at >= 0, at, len(own))
-        looks = {row: (int(classes[row]), bool(is_wide[row])) for row in range(len(own))}
-        looks[len(own)] = (-1, False)
-        words = {
-            row: write(int(own[row]), float(figures[row]), (*ends[row].tolist(),))
-            for row in range(len(own))
-        }
-    else:
-        kinds = 2 * classes + is_wide
-        groups = np.where(at >= 0, kinds[at], 2 * _N_CLASSES)
-        looks = {kind: (kind // 2, bool(kind % 2)) for kind in range(2 * _N_CLASSES)}
-        looks[2 * _N_CLASSES] = (-1, False)
+    kinds = 2 * classes + is_wide
+    is_single = len(own) <= _MAX_SINGLE
+    rest = len(own) if is_single else 2 * _N_CLASSES  # the group of land without a number
+    groups = np.where(at >= 0, at if is_single else kinds[at], rest)
+
+    def shape(group: int, path: str) -> Shape:
+        if group == rest:
+            return Shape(path=path, look=-1)
+        look, is_hatched = divmod(int(kinds[group]) if is_single else group, 2)
+        shape = Shape(path=path, look=look, is_hatched=bool(is_hatched))
+        if not is_single:
+            return shape
+        low, high = ends[group].tolist()
+        return replace(
+            shape,
+            name=variable.label(int(own[group]), language),
+            figure=float(figures[group]),
+            ends=(low, high),
+        )
+
     outlines = area_map.topology.outlines(groups)
     return DrawnMap(
         label=label,
         size=area_map.topology.size,
         edges=tuple(edges.tolist()),
-        shapes=tuple(
-            Shape(path=path_of(rings), look=looks[group][0], is_hatched=looks[group][1])
-            if group not in words
-            else Shape(
-                path=path_of(rings),
-                look=looks[group][0],
-                is_hatched=looks[group][1],
-                words=words[group],
-            )
-            for group, rings in outlines.items()
-        ),
+        shapes=tuple(shape(group, path_of(rings)) for group, rings in outlines.items()),
         n_areas=len(own),
         n_hatched=int(is_wide.sum()),
         has_gaps=bool((at < 0).any()),

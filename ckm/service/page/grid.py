@@ -183,11 +183,6 @@ def _map(
         parts = [at for at, column in enumerate(columns) if not column.has_parts]
         place = next(iter(parts), 0)
 
-    def write(rank: int, figure: float, own: tuple[float, float]) -> str:
-        label = down.variable.label(rank, view.language)
-        number, *interval = (_decimal(one, view.language) for one in (figure, *own))
-        return f"{label} – {number} ({'–'.join(interval)})"
-
     return map_of_column(
         area_map,
         down.variable,
@@ -195,13 +190,8 @@ def _map(
         figures=layout.numbers[:, place].astype(np.float64),
         ends=ends[:, place].astype(np.float64),
         label=columns[place].heading,
-        write=write,
+        language=view.language,
     )
-
-
-def _decimal(number: float, language: str) -> str:
-    text = f"{number:.1f}"
-    return text if language == "en" else text.replace(".", ",")
 
 
 def _views(layout: _Layout, answer: Answer, view: View) -> tuple[Choice, ...]:

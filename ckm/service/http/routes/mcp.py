@@ -17,7 +17,6 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from ckm.service.answering.messages import ClientError, Refusal, say
-from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.answering.render import Rendered
 from ckm.service.http.json_rpc import (
     INVALID_PARAMS,
@@ -31,7 +30,7 @@ from ckm.service.http.json_rpc import (
 from ckm.service.http.request_bodies import TableBody, TextBody, validated
 from ckm.service.http.request_context import Call
 from ckm.service.http.responses import mistake_content, refusal_content
-from ckm.service.http.routes.metadata import codelist_content, metadata_content
+from ckm.service.http.routes.metadata import metadata_content, part_of_codelist
 from ckm.service.http.routes.tables import asked_of
 from footing.version import engine_version
 from tables.deadline import Deadline
@@ -175,24 +174,20 @@ async def _list_variables(call: Call, arguments: Content) -> Content:
 
 def _variables(call: Call, body: VariablesCall) -> Content:
     """Return the metadata, or a code list, with some categories of each variable."""
-    if body.variable is None:
+    if body.variable is not None:
+        return part_of_codelist(call, body.variable, find=body.find or "", limit=_LIMIT)
+    key = "mcp variables", call.language
+    result = call.table_service.rendered.get(key)
+    if result is None:
         document = metadata_content(call)
         for dimension in document["dimension"].values():
             category = dimension["category"]
             for part in ("index", "label"):
                 category[part] = dict(list(category[part].items())[:_LIMIT])
-        return document
-    variables = call.table_service.variables
-    content = codelist_content(call, body.variable)
-    if body.find:
-        variable = next(v for v in variables.values() if body.variable in codelists_of(v))
-        wanted = dict.fromkeys(
-            variable.codes[rank] for rank in variable.find(body.find, call.language)
-        )
-        by_code = {one["code"]: one for one in content["values"]}
-        content["values"] = [by_code[code] for code in wanted if code in by_code]
-    content["values"] = content["values"][:_LIMIT]
-    return content
+        result = Rendered.of(json.dumps(document).encode(), "application/json", {})
+        call.table_service.rendered.put(key, result)
+    document = json.loads(result.body)
+    return dict(document)
 
 
 async def _ask_table(call: Call, arguments: Content) -> Content:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from starlette.responses import Response
 
 from ckm.config.service.sections import ServiceRate
@@ -81,9 +83,15 @@ async def get_codelist(call: Call) -> Response:
     return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
 
 
-def codelist_content(call: Call, name: str) -> dict[str, Any]:
-    """Return the code list of a name; raise where there is none."""
-    return _codelist(call, _listed_variable(call, name), name)
+def part_of_codelist(call: Call, name: str, *, find: str, limit: int) -> dict[str, Any]:
+    """Return some categories of a code list, those that a text finds; raise for no list."""
+    variable = _listed_variable(call, name)
+    ranks = variable.ranks(codelists_of(variable)[name])
+    if find:
+        listed = set(ranks.tolist())
+        own = [rank for rank in variable.find(find, call.language) if rank in listed]
+        ranks = np.array(own, np.int64)
+    return _codelist(call, variable, name, ranks[:limit])
 
 
 def _listed_variable(call: Call, name: str) -> Variable:
@@ -247,10 +255,13 @@ def _rate(rate: ServiceRate, language: str) -> dict[str, Any]:
     }
 
 
-def _codelist(call: Call, variable: Variable, name: str) -> dict[str, Any]:
-    """Describe a code list."""
+def _codelist(
+    call: Call, variable: Variable, name: str, ranks: NDArray[np.int64] | None = None
+) -> dict[str, Any]:
+    """Describe a code list, all of it where no categories are named."""
     language = call.language
     level = codelists_of(variable)[name]
+    ranks = variable.ranks(level) if ranks is None else ranks
     return {
         "id": name,
         "label": _list_label(variable, level, language),
@@ -264,7 +275,7 @@ def _codelist(call: Call, variable: Variable, name: str) -> dict[str, Any]:
                 "label": variable.label(int(rank), language),
                 "valueMap": [variable.codes[rank]],
             }
-            for rank in variable.ranks(level)
+            for rank in ranks
         ],
         "links": [_link("self", f"/codelists/{name}", language)],
     }
