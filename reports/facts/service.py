@@ -35,8 +35,8 @@ class Field:
     ----------
     id
         Unique on the page.
-    name, label, definition
-        The variable, and what it means.
+    name, label, definition, responsibility
+        The variable, what it means, and who answers for it.
     shows
         Ways to show it; the first leaves it out.
     groups
@@ -56,6 +56,7 @@ class Field:
     groups: tuple[Group, ...]
     codes: str | None = None
     definition: str = ""
+    responsibility: str = ""
     find: str = ""
     n_found: int = 0
     n_categories: int = 0
@@ -369,8 +370,8 @@ class PageFacts:
 
     Parameters
     ----------
-    title, description, source, unit, contact, updated
-        Of the service.
+    title, description, source, unit, contact, updated, revision, licence
+        Of the service; the licence is an address.
     languages
         Language → the address of the same page in it.
     language_given
@@ -417,6 +418,8 @@ class PageFacts:
     updated: str
     languages: dict[str, str]
     fields: tuple[Field, ...]
+    revision: str = ""
+    licence: str = ""
     language_given: str = ""
     populations: tuple[Choice, ...] = ()
     filter: str = ""

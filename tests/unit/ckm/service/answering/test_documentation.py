@@ -114,6 +114,18 @@ def test_a_rate_has_its_definition_and_contact_with_it(told):
     assert metadata["dimension"]["sex"]["extension"]["revision"] == "Aucune."
 
 
+def test_the_page_says_who_answers_for_the_service_and_for_a_variable(told):
+    english, french = (told.get(f"/?lang={language}").text for language in ("en", "fr"))
+    assert "Source: Registry. Contact: registry@example.org. Date: 2024-02-29." in english
+    assert "Last revision: None yet." in english
+    assert "Ages were corrected." in english
+    assert "État civil" in french
+    assert "Les âges ont été corrigés." in french
+    for text in (english, french):
+        licence = "https://creativecommons.org/licenses/by/4.0/"
+        assert f'<a href="{licence}" rel="license">Licence</a>' in text
+
+
 @pytest.mark.parametrize(
     "query",
     [
