@@ -241,6 +241,23 @@ def write_checkpoint() -> None:
     torch.save({"privacy_accountant_state_dict": state}, "run.pt")
 
 
+def write_areas() -> None:
+    """Put the boundaries of two areas beside each other."""
+    features = [
+        {
+            "properties": {"insee": f"0{left}"},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [
+                    [[left, 0], [left + 1, 0], [left + 1, 1], [left, 1], [left, 0]]
+                ],
+            },
+        }
+        for left in (1, 2)
+    ]
+    Path("communes.geojson").write_text(json.dumps({"features": features}), encoding="utf-8")
+
+
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.parquet",), ()),
@@ -337,6 +354,8 @@ def test_the_commands_of_a_page_run_in_their_order(page, folder):
     write_schema(has_classes=has_classes)
     if any({"ptable.csv", "old.csv"} & set(command.split()) for command in asked):
         write_ptables()
+    if any("communes.geojson" in command for command in asked):
+        write_areas()
     if any("run.pt" in command for command in asked):
         write_checkpoint()
     Path("pages.txt").write_text("a.example\nb.example\nc.example\n", encoding="utf-8")
