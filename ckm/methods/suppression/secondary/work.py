@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Ending: TypeAlias = Literal["work", "clock", "share"]
 
 #: How long "auto" improves a first choice: so many times its work, but some seconds at least.
-IMPROVED = (0.25, 12.0)
+IMPROVED = (0.25, 10.5)
 #: So many units were done in a second of one core where they were measured.
 PER_SECOND = 1_000_000.0
 #: Units of a program, and for each of its rows and columns: to lay it out, and to ask it.
