@@ -1,4 +1,4 @@
-"""Draw how the time of secondary suppression grows with tables; words and figures: growth.toml."""
+"""Draw how the time of secondary suppression grows; words and figures are in growth.toml."""
 
 import math
 import tomllib
@@ -59,8 +59,8 @@ def drawn(given: dict[str, Any], language: str) -> str:
     points = list(zip(given["cells"], given["seconds"], strict=False))
 
     def told(pairs: list[tuple[float, float]]) -> str:
-        both = [{"cells": number(c, language), "seconds": number(s, language)} for c, s in pairs]
-        return ", ".join(words["point"].format(**one) for one in both)
+        texts = [(number(c, language), number(s, language)) for c, s in pairs]
+        return ", ".join(words["point"].format(cells=c, seconds=s) for c, s in texts)
 
     left = given["cells"][len(points) :]
     description = words["description"].format(
@@ -70,12 +70,13 @@ def drawn(given: dict[str, Any], language: str) -> str:
     )
     lines = [HEAD.format(**words | {"description": description}), *axes(language)]
     places = [f"{across(c):.1f} {height(s):.1f}" for c, s in points]
-    lines.append(f'<path d="M{"L".join(places)}" fill="none" stroke="{OURS}" stroke-width="2"/>')
+    way = f"M{'L'.join(places)}"
+    lines.append(f'<path d="{way}" fill="none" stroke="{OURS}" stroke-width="2"/>')
     for (_, seconds), place in zip(points, places, strict=True):
         x, y = place.split(" ")
         lines.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{OURS}"/>')
-        text = number(seconds, language)
-        lines.append(f'<text x="{x}" y="{float(y) + 20:.1f}" text-anchor="middle">{text}</text>')
+        text, y = number(seconds, language), f"{float(y) + 20:.1f}"
+        lines.append(f'<text x="{x}" y="{y}" text-anchor="middle">{text}</text>')
     for cells, seconds in given["goals"]:
         x, y = across(cells), height(seconds)
         lines.append(f'<path d="M{x - 12:.1f} {y:.1f}h24" stroke="{GOAL}" stroke-width="3"/>')
@@ -86,9 +87,9 @@ def drawn(given: dict[str, Any], language: str) -> str:
             f'<text x="{x - 6:.1f}" y="{BOTTOM - 8:g}" text-anchor="end">{words["left"]}</text>'
         )
     lines += [
-        f'<circle cx="100" cy="400" r="4" fill="{OURS}"/>'
+        f'<circle cx="100" cy="400" r="4" fill="{OURS}"/>',
         f'<text x="110" y="404">{words["measured"]}</text>',
-        f'<path d="M220 400h24" stroke="{GOAL}" stroke-width="3"/>'
+        f'<path d="M220 400h24" stroke="{GOAL}" stroke-width="3"/>',
         f'<text x="250" y="404">{words["goal"]}</text>',
     ]
     return "\n".join([*lines, "</svg>", ""])
