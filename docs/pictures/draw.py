@@ -1,7 +1,8 @@
 """Draw the pictures of the documentation from the demonstration: `make pictures`.
 
-The way to a release, and, as Chromium shows them today, the page of a service and the report of
-a release, in both languages. Without Chromium these stay as they are.
+The way to a release, how the time of suppression grows, and, as Chromium shows them today, the
+page of a service and the report of a release, in both languages. Without Chromium the last two
+stay as they are.
 """
 
 import os
@@ -16,6 +17,7 @@ import urllib.request
 from pathlib import Path
 
 import flow
+import growth
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -60,6 +62,7 @@ def draw_service(folder: str) -> None:
 def main() -> None:
     """Draw all pictures."""
     flow.draw_flow()
+    growth.draw_growth()
     if BROWSER is None:
         print("no Chromium here: the pictures of pages stay as they are")
         return

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,6 +136,7 @@ class Program:
         )
         self.is_whole = most_nodes is not None
         self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._start: Any = None
 
     def hold(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
         """Change the least and the largest of some columns."""
@@ -155,7 +157,17 @@ class Program:
         basis = self._highs.HighsBasis()
         basis.col_status, basis.row_status = both[of_columns].tolist(), both[of_rows].tolist()
         basis.valid = True
-        solver.setBasis(basis)
+        self._start = basis
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin at the basis given to `start_from` again, if one was, not at the last answer.
+
+        Where goals and bounds both change, the last answer is no better a start, and a sparse
+        basis makes faster steps.
+        """
+        if self._start is not None:
+            self._solver.setBasis(self._start)
 
     def add(self, rows: Rows) -> None:
         """Add constraints."""

@@ -68,6 +68,8 @@ class Cover:
         self.is_low_met = self.demands.lower <= 0
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
+        #: changes that meet demands by the account of a program, which rounds
+        self.claims: dict[Side, Change] = {}
 
     def enlarged(self, problem: Problem) -> Cover:
         """Return the same changes for a problem of the same demands and further ones."""
@@ -76,6 +78,7 @@ class Cover:
         for change in self.changes:
             added.add(change)
         larger.hidden, larger.changes = added.hidden, added.changes
+        larger.claims = dict(self.claims)
         larger.is_low_met = np.append(self.is_low_met, added.is_low_met)
         larger.is_high_met = np.append(self.is_high_met, added.is_high_met)
         return larger
@@ -92,6 +95,11 @@ class Cover:
         self.changes.append(change)
         for number, sign in self.proven_by(change, is_open=True):
             (self.is_high_met if sign > 0 else self.is_low_met)[number] = True
+
+    def claim(self, change: Change, numbers: Integers, sign: int) -> None:
+        """Note that a program meets demands by a change, to its tolerance."""
+        (self.is_high_met if sign > 0 else self.is_low_met)[numbers] = True
+        self.claims |= dict.fromkeys(((number, sign) for number in numbers.tolist()), change)
 
     def proofs(self) -> dict[Side, Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckm.methods.suppression.secondary.work import IMPROVED, PER_SECOND
+from ckm.methods.suppression.secondary.work import IMPROVED, IMPROVED_INSIDE, PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def search_estimate(problem: Problem, *, method: str, limit_s: float) -> Estimat
     n_unsafe = int(problem.primary.is_primary.sum())
     times = _CONTRIBUTORS if problem.coalition else 1.0
     first = n_unsafe * times * _UNITS / PER_SECOND
-    share, least_s = 0.0 if problem.coalition else IMPROVED[0], IMPROVED[1]
+    share, least_s = IMPROVED_INSIDE if problem.coalition else IMPROVED
     better = max(share * first, least_s) if method == "auto" else limit_s
     return Estimate(first + min(better, limit_s), _memory(problem))
 

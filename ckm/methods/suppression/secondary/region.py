@@ -26,8 +26,9 @@ STAYS = 1e-2
 _HIDDEN, _ALONE = 1e-3, 10.0
 #: How many cells the programs see that look for one change, until one finds it.
 _SIZES = (500, 1_500, 4_000, 32_000)
-#: The part of a table in which a change that hides further cells is looked for again.
-_WIDE = 4_000
+#: The part of a table in which a change that hides further cells is looked for again; without
+#: time for it, only one of such a share of all that is hidden.
+_WIDE, _DEAR = 4_000, 0.01
 #: A size is passed over where it gave less than such a share of changes in so many tries, but
 #: for every so many-th time.
 _WORTH, _TRIES, _AGAIN = 0.25, 40, 20
@@ -270,12 +271,15 @@ class Region:
         price = np.where(is_fixed, 0.0, price)
         price /= max(1.0, float(price.max(initial=0.0)))
         prices = np.append(np.where(self._is_split, price, 0.0), price[self._split])
+        self.program.restart()
         answer = self.program.least(np.arange(len(most)), prices)
         self.work.asked(self.program, self.size)
         if answer is None:
             return None
         moves = answer.point[:n].copy()
         moves[self._split] -= answer.point[n:]
+        # a little over a narrow bound is much of it, and would prove less than is asked for
+        moves, moves[own] = np.clip(moves, -down, up), sign
         mask = np.abs(moves) > _NOTHING
         return Change(cells=self.cells[mask], moves=moves[mask])
 
@@ -306,6 +310,10 @@ class Neighbourhood:
         self.can_move = problem.is_open | problem.must_hide
         self.stays = _stays(problem)
         self._whole: Region | None = None
+        #: what the cells cost that a first choice hides so far
+        self.spent = 0.0
+        #: the demands, the cell and by size the parts that were asked for last
+        self._last: tuple[Demands, int, dict[int, Region]] | None = None
         #: for each size, how often it was asked for, tried, and gave a change
         self._records = {size: [0, 0, 0] for size in _SIZES}
 
@@ -322,21 +330,33 @@ class Neighbourhood:
         """Find a cheap change that meets demands: in a part of the table, or else in all.
 
         A quick search tries the smallest part alone. In a careful one, a change that hides
-        further cells is compared with that of a wider part, while there is time for it: a first
-        choice then hides up to a third less.
+        further cells is compared with that of a wider part, while there is time for it, and
+        afterwards where these cells are dear: a first choice then hides up to a third less.
         """
-        if is_careful and self.work.has_care:
+        if is_careful and not is_quick and self.work.has_care:
             return self._compared(demands, numbers, sign, cost)
         for size in _SIZES:
             if _NEARLY * size >= self.problem.relations.n_cells:
                 break
             if not is_quick and not self._is_worth(size):
                 continue
-            region = self.region(demands, [int(demands.cell[numbers[0]])], size, cost)
+            region = self._around(demands, int(demands.cell[numbers[0]]), size, cost)
             result = self._noted(size, region.change(numbers, sign, cost))
+            if is_careful and result is not None and self._is_dear(result, cost):
+                return self._compared(demands, numbers, sign, cost)
             if result is not None or is_quick:
                 return result
         return self._in_all(demands, cost).change(numbers, sign, cost)
+
+    def _is_dear(self, change: Change, cost: Floats) -> bool:
+        """Tell whether a change hides so much that a wider part is asked, too."""
+        least = 0.0 if self.work.has_care else _DEAR * self.spent
+        return self._hides(change, cost) > least
+
+    def _hides(self, change: Change, cost: Floats) -> float:
+        """Return what a change costs by the further cells that it hides."""
+        price = cost[change.cells]
+        return float(price[price > self.stays[change.cells]].sum())
 
     def _is_worth(self, size: int) -> bool:
         """Tell whether parts of a size give changes often enough to be tried."""
@@ -354,27 +374,35 @@ class Neighbourhood:
         self, demands: Demands, numbers: Integers, sign: int, cost: Floats
     ) -> Change | None:
         """Find a change in the smallest part; where it hides further cells, in a wider one."""
-        cell, n_cells = [int(demands.cell[numbers[0]])], self.problem.relations.n_cells
+        cell, n_cells = int(demands.cell[numbers[0]]), self.problem.relations.n_cells
         best, least = None, np.inf
         for size in (_SIZES[0], _WIDE):
             is_part = _NEARLY * size < n_cells
             if size == _SIZES[0] and is_part and not self._is_worth(size):
                 continue
             region = (
-                self.region(demands, cell, size, cost)
+                self._around(demands, cell, size, cost)
                 if is_part
                 else self._in_all(demands, cost)
             )
             result = self._noted(size, region.change(numbers, sign, cost))
             if result is not None:
-                price = cost[result.cells]
-                new = float(price[price > self.stays[result.cells]].sum())
+                new = self._hides(result, cost)
                 best, least = (result, new) if new < least else (best, least)
             if least == 0 or not is_part:
                 return best
         if best is not None:
             return best
         return self._in_all(demands, cost).change(numbers, sign, cost)
+
+    def _around(self, demands: Demands, cell: int, size: int, cost: Floats) -> Region:
+        """Return the part around one cell: one for both directions, and for all readers."""
+        if self._last is None or self._last[0] is not demands or self._last[1] != cell:
+            self._last = (demands, cell, {})
+        regions = self._last[2]
+        if size not in regions:
+            regions[size] = self.region(demands, [cell], size, cost)
+        return regions[size]
 
     def _in_all(self, demands: Demands, cost: Floats) -> Region:
         if self._whole is None:

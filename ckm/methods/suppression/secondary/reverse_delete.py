@@ -77,12 +77,15 @@ class _Choice:
 
     def prove_all(self) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
-        first: dict[Side, int] = {}
+        first, numbers = dict[Side, int](), dict[int, int]()
         for one in sorted(self.original.changes, key=lambda c: len(c.cells)):
             proven = self.original.proven_by(one)
             number = self.pool.add(one, proven)
             for side in proven:
                 first.setdefault(side, number)
+            numbers[id(one)] = number
+        for side, one in self.original.claims.items():
+            first.setdefault(side, numbers[id(one)])
         demands = self.original.demands
         price = np.where(self.hidden, 1.0, np.inf)
         for number in range(len(demands)):
@@ -125,8 +128,8 @@ class _Choice:
         cover = Cover(self.problem, self.original.demands)
         for change in self.pool.in_use():
             cover.add(change)
-        for number, sign in self.pool.proofs:  # by the programs' own account
-            (cover.is_high_met if sign > 0 else cover.is_low_met)[number] = True
+        for (number, sign), change in self.pool.proofs_in_use():
+            cover.claim(change, np.array([number]), sign)
         return cover
 
     def _are_crumbs(self, cells: Integers, share: float) -> bool:
@@ -218,7 +221,7 @@ class _Choice:
         demands = self.original.demands
         cells = [cell, *(int(demands.cell[number]) for number, _ in sides)]
         region = self.near.region(demands, cells, self.size, price)
-        price, left = price.copy(), set(sides)
+        left = set(sides)
         fresh: list[tuple[Change, list[Side], list[Side]]] = []
         together: dict[Side, list[int]] = {}
         for number, sign in sorted(sides, key=self._need, reverse=True):
@@ -235,7 +238,6 @@ class _Choice:
             numbers = numbers[np.array(is_open, bool)]
             change = region.change(numbers, sign, price) if numbers.size else None
             if change is not None:
-                price[change.cells] = STAYS
                 proven = dict.fromkeys((number, sign) for number in numbers.tolist())
                 proven |= dict.fromkeys(self.original.proven_by(change))
                 own = [side for side in proven if side in left]
@@ -323,6 +325,13 @@ class _Pool:
         """Forget what moves a cell."""
         for number in self._moving.pop(cell, ()):
             self._changes[number] = None
+
+    def proofs_in_use(self) -> Iterator[tuple[Side, Change]]:
+        """Yield every side with the change that proves it."""
+        for side, number in self.proofs.items():
+            change = self._changes[number]
+            if change is not None:
+                yield side, change
 
     def in_use(self) -> Iterator[Change]:
         """Yield the changes that prove a side."""

@@ -21,7 +21,12 @@ from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
-from ckm.methods.suppression.secondary.work import IMPROVED, PER_SECOND, Work
+from ckm.methods.suppression.secondary.work import (
+    IMPROVED,
+    IMPROVED_INSIDE,
+    PER_SECOND,
+    Work,
+)
 from footing.arrays import Flags, Integers
 from footing.messages import Message, Name
 from footing.progress import Progress, no_progress
@@ -268,9 +273,8 @@ def suppress(
     own_method = _chosen(problem, method)
     search.choose()
     if method == "auto" and own_method == "sequential":
-        # against contributors, most of what a longer pass saves is hidden again for them
-        times = 0.0 if problem.coalition else IMPROVED[0]
-        search.work.share(times, least_s=IMPROVED[1])
+        times, least_s = IMPROVED_INSIDE if problem.coalition else IMPROVED
+        search.work.share(times, least_s=least_s)
         search.crumbs = _CRUMBS
     before = search.work.units
     search.improve()

@@ -40,6 +40,7 @@ def protect_in_turn(
     price = (cover.problem.cost if cost is None else cost) + _NOTHING
     price[~near.can_move] = np.inf
     price[cover.hidden] = near.stays[cover.hidden]
+    near.spent = cover.cost()
     open_demands = cover.open_demands()
     _, first, times = np.unique(
         cover.demands.cell[open_demands], return_index=True, return_counts=True
@@ -65,13 +66,13 @@ def _met(
         if not own.size:
             continue
         is_part = 1 < len(own) < len(numbers)  # of what one change does not meet
-        change = near.change(
-            cover.demands, own, sign, price, is_quick=is_part, is_careful=not is_part
-        )
+        change = near.change(cover.demands, own, sign, price, is_quick=is_part, is_careful=True)
         if change is not None:
+            new = change.cells[~cover.hidden[change.cells]]
+            near.spent += float(cover.problem.cost[new].sum())
             cover.add(change)
             price[change.cells] = near.stays[change.cells]
-            is_met[own] = True  # by the program's own account, to its tolerance
+            cover.claim(change, own, sign)
         elif len(own) == 1:
             failed += own.tolist()
         else:
