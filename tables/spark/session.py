@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -188,7 +189,10 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
+    # Else a folder of that name may be left wherever a run is started.
+    warehouse = tempfile.TemporaryDirectory(prefix="ckm-spark-")
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
+    conf.set("spark.sql.warehouse.dir", f"file://{warehouse.name}")
     conf.setAll([*settings.items(), *_SETTINGS["private"].items()])
     problem = None
     try:
@@ -209,7 +213,8 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
                 "is the master up, its version that of PySpark, and Java 17 or later?"
             ),
         )
-    atexit.register(context.stop)
+    atexit.register(warehouse.cleanup)
+    atexit.register(context.stop)  # before its folder goes
     if master.startswith("local"):
         context.pythonExec = sys.executable  # of workers
     return context
