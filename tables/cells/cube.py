@@ -107,11 +107,12 @@ def cube(
     require_records(
         source, keys, requests, tolerate_missing_keys=tolerate_missing_keys and not sketch
     )
-    tables: list[Cells] = []
+    tables: dict[int, Cells] = {}
     scan_s = 0.0
     started = time.perf_counter()
-    scans = _scans(requests)
-    for done, batch in enumerate(scans):
+    scans = _scans(requests, is_apart=not source.packs)
+    for done, places in enumerate(scans):
+        batch = [requests[place] for place in places]
         plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
@@ -120,9 +121,9 @@ def cube(
         require_discrete(source, batch, partial(plan.counts, answer))
         finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
-        for request in batch:
+        for place, request in zip(places, batch, strict=True):
             axes, block = finest.pop(0)
-            tables.append(_cells(axes, block, request, plan.key_range))
+            tables[place] = _cells(axes, block, request, plan.key_range)
             del block
     logger.info(
         "tabulated",
@@ -132,7 +133,7 @@ def cube(
             "rollup_s": round(time.perf_counter() - started - scan_s, 3),
         },
     )
-    return tables
+    return [tables[place] for place in range(len(requests))]
 
 
 def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) -> pa.Table:
@@ -414,17 +415,28 @@ def record_groups_and_sizes(
     return groups, rows["size"].to_numpy()
 
 
-def _scans(requests: Sequence[Request]) -> list[list[Request]]:
-    """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
-    scans: list[list[Request]] = []
-    columns: set[object] = set()
-    for request in requests:
-        mine = {*request.columns, request.where} - {None}
-        if not scans or len(columns | mine) > _MAX_GROUPED:
-            scans.append([])
-            columns = set()
-        scans[-1].append(request)
-        columns |= mine
+def _scans(requests: Sequence[Request], *, is_apart: bool) -> list[list[int]]:
+    """Divide the places of requests into scans.
+
+    No statement groups by more columns than DuckDB can tell apart. Spark works on each record
+    once for every grouping, with all that any of them adds up: there tables of other
+    amounts are scanned apart.
+    """
+    scans: list[list[int]] = []
+    alike: dict[object, list[int]] = {}
+    for place, request in enumerate(requests):
+        amounts = (request.weight, tuple(request.sums), request.top)
+        alike.setdefault(amounts if is_apart else None, []).append(place)
+    for places in alike.values():
+        columns: set[object] = set()
+        scans.append([])
+        for place in places:
+            mine = {*requests[place].columns, requests[place].where} - {None}
+            if scans[-1] and len(columns | mine) > _MAX_GROUPED:
+                scans.append([])
+                columns = set()
+            scans[-1].append(place)
+            columns |= mine
     return scans
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 #: The function's name in statements.
 NAME = "ckm_hash"
+#: What statements call keys that were hashed before, of the column that is named.
+KEPT = "ckm_kept"
+#: The column that holds their bits beside the records.
+KEPT_COLUMN = "ckm_kept_key"
 
 
 def register(session: SparkSession) -> bool:

@@ -35,6 +35,7 @@ _MASTER = re.compile(
     r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+|sc://[\w.-]+(:\d+)?(/\S*)?"
 )
 _PORT, _WAIT_S = 15002, 60  # of Spark Connect
+_PARTS_PER_CORE, _LEAST_PART = 2, 1 << 20  # bytes
 _STARTING = threading.Lock()
 _SETTINGS = read_data("tables.spark", "spark.toml")
 
@@ -101,7 +102,20 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
             )
     for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
+    if hasattr(session, "_jsparkSession"):  # no server of others tells its cores
+        _divide_files(session)
     return session
+
+
+def _divide_files(session: SparkSession) -> None:
+    """Have files of some MB read by all cores, unless somebody says how they are divided."""
+    cores = session.sparkContext.defaultParallelism
+    for name, value in (
+        ("spark.sql.files.minPartitionNum", _PARTS_PER_CORE * cores),
+        ("spark.sql.files.openCostInBytes", _LEAST_PART),
+    ):
+        if name not in session.conf.getAll:
+            session.conf.set(name, str(value))
 
 
 def is_served(master: str) -> bool:

@@ -7,13 +7,14 @@ the records are read by Spark alone. See `tables.spark.sql` for what makes the a
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import itertools
 import os
 import re
 import threading
 import urllib.parse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _groups = itertools.count()
+_ROWS_PER_FILE, _MOST_FILES = 1_000_000, 64
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
@@ -116,7 +118,10 @@ class SparkSource(Source):
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS hex(message)")
+        described.fetch(f"CREATE MACRO {hashing.KEPT}(identifier) AS hash(identifier)")
         self._hashes_arrays: bool | None = None
+        self._needed: dict[str, None] = {}
+        self._kept: _KeptRecords | None = None
         # Footers of files tell it; of a store Spark alone would, by a scan.
         sql = f"SELECT count(*) FROM {described.records}"
         self._n_described = 0 if place else described.fetch(sql)[0][0]
@@ -195,6 +200,16 @@ class SparkSource(Source):
 
         return self._received(sql, parameters, receive, progress=progress)
 
+    def write_rows(self, rows: pa.Table, place: str) -> None:
+        """Write rows that were made here as Parquet files of a folder that is not there yet."""
+        parts = min(-(-rows.num_rows // _ROWS_PER_FILE), _MOST_FILES) or 1
+
+        def work() -> None:
+            frame = self._session.createDataFrame(rows).coalesce(parts)
+            frame.write.option("compression", "zstd").parquet(_far(place))
+
+        self._run(work)
+
     def keyed_hash(
         self,
         column: str,
@@ -206,12 +221,26 @@ class SparkSource(Source):
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
         if earlier:
             _refuse(Message("Spark computes no record keys of version 1; DuckDB does."))
-        parameters["key"] = key
         if self._hashes_arrays is None:
             self._hashes_arrays = self._run(lambda: hashing.register(self._session))
+        sql = f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
         if self._hashes_arrays:
-            return f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
-        return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
+            sql = f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
+        if self._kept is None and hashing.KEPT_COLUMN not in self.columns:
+            self._kept = _KeptRecords(column=column, key=key, sql=sql)
+        if self._kept is not None and (self._kept.column, self._kept.key) == (column, key):
+            return f"{hashing.KEPT}({quote(column)})::UBIGINT"
+        parameters["key"] = key
+        return sql
+
+    def expect(self, columns: Iterable[str]) -> None:
+        """Take note of columns that statements will read, to keep them beside hashed keys."""
+        self._needed |= dict.fromkeys(name for name in columns if name in self.columns)
+
+    def close(self) -> None:
+        """Let go of what workers keep, and of the description."""
+        self._let_go()
+        super().close()
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
         """Tell whether there is a row: by their count, as a limit is none of what is known."""
@@ -227,6 +256,7 @@ class SparkSource(Source):
         """Give the records a variable that is made of others, in Spark's dialect."""
         from tables.spark.sql import spark_sql
 
+        self._let_go()
         name = quote(variable.name)
         text = spark_sql(
             f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
@@ -396,17 +426,14 @@ class SparkSource(Source):
         schema = self._described.arrow(
             f"SELECT * FROM ({sql}) LIMIT 0", parameters, beside=nothing
         ).schema
-        text = spark_sql(sql, parameters, columns=self.columns)
-        secrets = {
-            name: [value] for name, value in parameters.items() if isinstance(value, bytes)
-        }
-        views = {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
+        views = _secrets(parameters)
         if beside is not None:
             views[self.beside] = as_spark(beside)
 
         def work() -> _T:
-            for name, table in views.items():
-                self._session.createDataFrame(table).createOrReplaceTempView(name)
+            tables = {self._relation: self._read_instead(sql)}
+            text = spark_sql(sql, parameters, columns=self.columns, tables=tables)
+            self._show(views)
             return receive(self._session.sql(text), schema)
 
         with self._lock:
@@ -415,6 +442,58 @@ class SparkSource(Source):
             finally:
                 for view in (SECRETS, self.beside):
                     self._session.catalog.dropTempView(view)
+
+    def _read_instead(self, sql: str) -> str:
+        """Return the records that a statement reads: those that workers keep, if these do."""
+        from tables.spark.sql import columns_of
+
+        columns, kept = columns_of(sql, self._relation), self._kept
+        if kept is None or (columns is None and hashing.KEPT not in sql):
+            return self._relation
+        columns = {*self.columns} if columns is None else columns
+        has_all = kept.frame is not None and columns <= kept.columns.keys()
+        if hashing.KEPT in sql and not has_all:
+            self._keep_records([*kept.columns, *self._needed, *columns])
+            has_all = True
+        return kept.view if has_all else self._relation
+
+    def _keep_records(self, columns: Iterable[str]) -> None:
+        """Let workers keep columns with hashed keys in their memory, as far as it goes.
+
+        Each of some ten statements would hash all identifiers again otherwise. What does not
+        fit is hashed again, and nothing of it goes to a disk.
+        """
+        from pyspark import StorageLevel
+
+        from tables.spark.sql import spark_sql
+
+        if self._kept is None:
+            return
+        kept, names = self._kept, dict.fromkeys(columns)
+        listing, parameters = "".join(f"{quote(name)}, " for name in names), {"key": kept.key}
+        text = spark_sql(
+            f"SELECT {listing}(x >> 0) AS {quote(hashing.KEPT_COLUMN)} "
+            f"FROM (SELECT {listing}{kept.sql} AS x FROM {self._relation})",
+            parameters,
+            columns=self.columns,
+        )
+        self._show(_secrets(parameters))
+        before, kept.frame = kept.frame, self._session.sql(text)
+        kept.columns, kept.view = names, f"{self._relation}_kept"
+        kept.frame.persist(StorageLevel.MEMORY_ONLY).createOrReplaceTempView(kept.view)
+        if before is not None:
+            before.unpersist()
+
+    def _let_go(self) -> None:
+        """Let workers forget what they keep."""
+        kept, self._kept = self._kept, None
+        if kept is not None and kept.frame is not None:
+            with contextlib.suppress(Exception), quiet():  # Spark may have ended before
+                kept.frame.unpersist()
+
+    def _show(self, views: Mapping[str, pa.Table]) -> None:
+        for name, table in views.items():
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def _run(
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
@@ -547,20 +626,20 @@ def _unseen(names: Sequence[str], footer: Mapping[str, str]) -> dict[str, Refusa
     except (pa.ArrowException, ValueError, OSError):  # of another program
         return {}
     refusals = {}
-    for field in schema:
-        reading = reading_of(field)
-        if field.name in names and reading.refusal is not None:
-            refusals[field.name] = reading.refusal
-        elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
+    for each in schema:
+        reading = reading_of(each)
+        if each.name in names and reading.refusal is not None:
+            refusals[each.name] = reading.refusal
+        elif each.name in names and not (reading.is_plain or reading is ALL_MISSING):
             words = (
                 said(reading.words)
                 if reading.words
-                else Message("values of the type {type}", type=Name(str(field.type)))
+                else Message("values of the type {type}", type=Name(str(each.type)))
             )
-            refusals[field.name] = Refusal(
+            refusals[each.name] = Refusal(
                 problem=Message(
                     "Column {field!r} holds {words}, which Spark does not read on a store.",
-                    field=Name(field.name),
+                    field=Name(each.name),
                     words=words,
                 ),
                 hint=Message("write them as text, or copy the files to this machine"),
@@ -660,6 +739,32 @@ class _SparkColumn:
 
     read_as: str | None
     sql: str
+
+
+@dataclass(slots=True, kw_only=True, repr=False)
+class _KeptRecords:
+    """Columns of the records that workers keep with the bits of hashed keys.
+
+    Parameters
+    ----------
+    column, key, sql
+        The identifier, the key of its hash, and the expression of that.
+    columns, frame, view
+        The columns beside it, once a statement asked for them, and what Spark calls them.
+    """
+
+    column: str
+    key: bytes
+    sql: str
+    columns: dict[str, None] = field(default_factory=dict)
+    frame: DataFrame | None = None
+    view: str = ""
+
+
+def _secrets(parameters: Mapping[str, object]) -> dict[str, pa.Table]:
+    """Return the view of parameters that are bytes: they are no part of a text."""
+    secrets = {name: [value] for name, value in parameters.items() if isinstance(value, bytes)}
+    return {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
 
 
 def _spark_column(name: str, kind: str, column: FoundColumn | None) -> _SparkColumn | None:
