@@ -90,11 +90,10 @@ def n_finest_cells(source: Source, request: Request) -> int:
         return 1
     select_list = ", ".join(f"{name} AS {alias}" for name, alias in names.items())
     columns = ", ".join(names.values())
-    cells = (
-        f"SELECT {columns} FROM (SELECT {select_list} FROM {source.relation} {where}) "
-        f"GROUP BY {columns}"
-    )
-    return int(source.fetch(f"SELECT count(*) AS n FROM ({cells})", parameters)[0][0])  # noqa: S608  (ours)
+    records = f"SELECT {select_list} FROM {source.relation} {where}"  # noqa: S608  (ours)
+    cells = f"SELECT {columns} FROM ({records}) GROUP BY {columns}"  # noqa: S608  (ours)
+    rows = source.fetch(f"SELECT count(*) AS n FROM ({cells})", parameters)  # noqa: S608  (ours)
+    return int(rows[0][0])
 
 
 def _require_cells_alone(request: TableRequest, cell_request: Request) -> None:

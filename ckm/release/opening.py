@@ -156,6 +156,7 @@ def _require_few_cells(job: Job, engine: Engine) -> None:
     """Refuse a table of more cells than this machine is to hold, before it is fetched."""
     from ckm.release.files.place import features_with_cells, too_many_cells
 
+    engine.check_keys()  # first of all, and records are kept ready from then on
     for name, request in job.tables.items():
         if engine.n_finest_cells(request) > _MOST_CELLS:
             features = features_with_cells(job)
