@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from footing.addresses import Address
 from footing.messages import Argument, Message, Name, said
-from footing.places import Place, PlaceKind, as_connectors_know, place_of
+from footing.places import CATALOG, Place, PlaceKind, as_connectors_know, place_of
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
@@ -75,6 +75,8 @@ class SparkSource(Source):
         Where the records lie, if not in files of this machine.
     root
         The folder below which names of folders are columns, if they are.
+    table
+        The name of a table of the catalog that the records are, instead of files.
     """
 
     packs = False
@@ -86,11 +88,12 @@ class SparkSource(Source):
         session: SparkSession,
         place: str | None = None,
         root: str | None = None,
+        table: str | None = None,
     ) -> None:
         # Not that of Source: the columns are already described.
         self._described = described
         self._session = session
-        self._place, self._root = place, root
+        self._place, self._root, self._table = place, root, table
         is_own = hasattr(session, "_jsparkSession")  # a server of others tells no progress
         self._context = session.sparkContext if is_own else None
         self._lock = threading.RLock()
@@ -124,7 +127,7 @@ class SparkSource(Source):
         self._kept: _KeptRecords | None = None
         # Footers of files tell it; of a store Spark alone would, by a scan.
         sql = f"SELECT count(*) FROM {described.records}"
-        self._n_described = 0 if place else described.fetch(sql)[0][0]
+        self._n_described = 0 if place or table else described.fetch(sql)[0][0]
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -300,7 +303,7 @@ class SparkSource(Source):
         """Return the columns that Spark does not read, and how it reads those of each file."""
         parquet = described.parquet
         groups: list[tuple[tuple[str, ...], dict[str, FoundColumn | None]]]
-        if self._place or parquet is None:  # a schema alone, or none of files
+        if self._place or self._table or parquet is None:  # a schema alone, or none of files
             groups = [((), dict.fromkeys(described.columns))]
         else:
             partitions = [name for name in described.columns if name not in parquet.types]
@@ -328,14 +331,17 @@ class SparkSource(Source):
         """Name the records in the session, after a check that Spark reads the same ones."""
         parts = [self._read(files, columns) for files, columns in self._groups]
         urls = [url for part in parts for url in part[0].inputFiles()]
-        if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
+        is_odd = re.compile("=[^/]*%25[89A-F]", re.IGNORECASE).search
+        if self._table is None and any(map(is_odd, urls)):
             _refuse(
                 Message(
                     "Spark reads names of folders with encoded letters beyond ASCII otherwise."
                 )
             )
         paths = {os.path.realpath(_local_path(url)) for url in urls}
-        if not self._place and paths != {os.path.realpath(file) for file in self.files}:
+        if not (self._place or self._table) and paths != {
+            os.path.realpath(file) for file in self.files
+        }:
             raise SourceError(
                 Message("Spark does not read every file of {label!r}.", label=Name(self.label)),
                 hint=Message(
@@ -350,6 +356,12 @@ class SparkSource(Source):
         self, files: Sequence[str], columns: Mapping[str, _SparkColumn]
     ) -> tuple[DataFrame, list[str]]:
         """Return the records of files that are alike, and what makes their columns."""
+        expressions = [
+            f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
+            for name, column in columns.items()
+        ]
+        if self._table is not None:
+            return self._session.table(self._table), expressions
         shape = [
             f"{_quoted(name)} {column.read_as}"
             for name, column in columns.items()
@@ -359,31 +371,32 @@ class SparkSource(Source):
         if self._root is not None:
             reader = reader.option("basePath", self._root)
         places = [self._place] if self._place else map(_hadoop_path, files)
-        rows = reader.parquet(*places)
-        expressions = [
-            f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
-            for name, column in columns.items()
-        ]
-        return rows, expressions
+        return reader.parquet(*places), expressions
 
     def far_files(self, place: str | None = None) -> dict[str, FileState]:
         """Return the files of the records on a store, or of all folders below a place."""
         from pyspark.errors import AnalysisException
 
         root = place or self._place
-        if root is None:
+        if root is None and self._table is None:
             return {}
         reader = self._session.read.format("binaryFile")
         reader = reader.option("recursiveFileLookup", place is not None)
 
         def listed() -> dict[str, FileState]:
+            paths: list[str] = [] if root is None else [_far(root)]
+            if root is None and self._table is not None:
+                files = self._session.table(self._table).inputFiles()
+                paths = [_escaped(path) for path in files]
+            if not paths:  # a table that is no files
+                return {}
             try:
-                listing = reader.load(_far(root)).select(*_STATE).toArrow()
+                listing = reader.load(paths).select(*_STATE).toArrow()
             except AnalysisException as error:
                 if place is None or "PATH_NOT_FOUND" not in str(error):
                     raise
                 return {}
-            etags = self._etags(_far(root))
+            etags = {} if root is None else self._etags(paths[0])
             rows = zip(*(column.to_pylist() for column in listing.columns), strict=True)
             return {
                 path: (size, moment.isoformat(), etags.get(path, ""))
@@ -563,6 +576,8 @@ def open_spark(
     place = place_of(data)
     open_own = functools.partial(open_session, master, settings=settings, session=session)
     if place is not None and place.kind is PlaceKind.STORE:
+        if place.scheme == CATALOG:
+            return _open_table(place, open_own())
         return _open_far(place, _far(place.uri), open_own())
     described = open_source(data if place is None else place, threads=1)
     try:
@@ -600,6 +615,30 @@ def _open_far(place: Place, path: str, session: SparkSession) -> SparkSource:
     described.labels.update(labels)
     warn_of_missing(described.missing_codes, described.label)
     return SparkSource(described, session=session, place=path, root=root)
+
+
+def _open_table(place: Place, session: SparkSession) -> SparkSource:
+    """Open a table of the catalog of a session, whatever format it has there."""
+    problem, name = None, place.uri.partition("://")[2]
+    try:
+        with quiet():
+            is_there = session.catalog.tableExists(name)
+            columns = session.table(name).limit(0).toArrow() if is_there else None
+    except Exception as error:  # noqa: BLE001  (explained)
+        problem = explain(error, place.label)
+    if problem is not None:  # no chain: Spark's texts quote records
+        raise problem
+    if columns is None:
+        raise SourceError(
+            Message("The catalog of Spark has no table {table!r}.", table=Name(place.label)),
+            hint=Message(
+                "write it as SHOW TABLES names it, catalog://database.table; a temporary view "
+                "is seen by its own session alone"
+            ),
+        )
+    described = open_source(columns, threads=1)
+    described.label = place.label
+    return SparkSource(described, session=session, table=name)
 
 
 def _footer_texts(records: DataFrame, session: SparkSession) -> dict[str, str]:
