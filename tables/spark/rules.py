@@ -140,7 +140,9 @@ def _takes_bits(column: Any) -> bool:
     """Whether what reads a key gives the same of the signed integer of its bits."""
     parent, other = column.parent, column.parent.args.get("expression")
     if isinstance(parent, exp.Cast) and parent.to.this == exp.DType.UBIGINT:
-        return isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift))
+        if isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift)):
+            return True
+        parent, other = parent.parent, parent.parent.args.get("expression")
     if isinstance(parent, exp.BitwiseAnd):
         mask = other.find(exp.Literal)
         return mask is not None and int(mask.name) < 2**63
@@ -334,8 +336,11 @@ def _and(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     mask = int(node.expression.find(exp.Literal).name)
     if mask & (mask + 1):
         raise unknown()
+    bits = node.this.meta.get("bits")
     if node.this.meta.get("by_bits"):
-        return parsed(f"({node.this.sql('spark')} & {mask})")
+        bits = node.this.sql("spark")
+    if bits is not None and mask < 2**63:
+        return parsed(f"({bits} & {mask})")
     return parsed(f"({node.this.sql('spark')} % {mask + 1})")
 
 
