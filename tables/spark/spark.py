@@ -630,7 +630,7 @@ def _open_table(place: Place, session: SparkSession) -> SparkSource:
         raise problem
     if columns is None:
         raise SourceError(
-            Message("The catalog of Spark has no table {table!r}.", table=Name(place.label)),
+            Message("The catalog of Spark has no table {label!r}.", label=Name(place.label)),
             hint=Message(
                 "write it as SHOW TABLES names it, catalog://database.table; a temporary view "
                 "is seen by its own session alone"

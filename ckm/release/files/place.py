@@ -63,8 +63,8 @@ def too_many_cells(table: str, *, most: int, features: list[str]) -> ConfigError
     """Return the error for a table that has more cells than this machine holds."""
     return ConfigError(
         Message(
-            "Table {table!r} has more than {most:,} cells, and {features} needs all of them in "
-            "the memory of this machine.",
+            "Table {table!r} has more than {most:,} cells, and this machine would have to hold "
+            "all of them for {features}.",
             table=Name(table),
             most=most,
             features=Enumeration(" and ", map(named, features)),
