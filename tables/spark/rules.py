@@ -142,7 +142,8 @@ def _takes_bits(column: Any) -> bool:
     if isinstance(parent, exp.Cast) and parent.to.this == exp.DType.UBIGINT:
         if isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift)):
             return True
-        parent, other = parent.parent, parent.parent.args.get("expression")
+        parent = column.parent.parent
+        other = parent.args.get("expression")
     if isinstance(parent, exp.BitwiseAnd):
         mask = other.find(exp.Literal)
         return mask is not None and int(mask.name) < 2**63
