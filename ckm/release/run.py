@@ -210,7 +210,7 @@ class ReleaseDraft:
         The folder, with ``public`` and ``internal`` in it.
     is_original
         Whether the numbers of its tables are the original ones.
-    stored
+    store
         Has workers write the tables onto a store instead.
     """
 
@@ -221,9 +221,9 @@ class ReleaseDraft:
         folder: Path,
         *,
         is_original: bool = False,
-        stored: StoredTables | None = None,
+        store: StoredTables | None = None,
     ) -> None:
-        self.job, self.files, self.folder, self.stored = job, files, folder, stored
+        self.job, self.files, self.folder, self.store = job, files, folder, store
         self.public, self.internal = folder / "public", folder / "internal"
         self.tables: list[TableRecord] = []
         self.stages = Stages()
@@ -283,10 +283,10 @@ class ReleaseDraft:
 
     def _written(self, name: str, table: PublishedTable) -> tuple[Path, ...]:
         """Write a table; return its files on this machine."""
-        if self.stored is None:
+        if self.store is None:
             return self.files.write(self.public, name, table)
         self.files.describe(name, table)
-        self.stored.write(name, table)
+        self.store.write(name, table)
         return ()
 
     def _title(self, table: str = "") -> str | Mapping[str, str] | None:
@@ -436,11 +436,11 @@ class ReleaseRun:
         public.mkdir()
         (internal / "job.toml").write_bytes(run_inputs.job.text.encode())
         statement = run_inputs.method.method.statement()
-        job, stored = run_inputs.job, self._stored(run_inputs, name)
+        job, store = run_inputs.job, self._store(run_inputs, name)
         draft = ReleaseDraft(
-            job, run_inputs.files, folder, is_original=statement.is_original, stored=stored
+            job, run_inputs.files, folder, is_original=statement.is_original, store=store
         )
-        is_made_here = job.output.place is None or stored is not None
+        is_made_here = job.output.place is None or store is not None
         fill = self._fill if is_made_here else self._fill_distributed
         manifest, review = fill(draft, run_inputs, name)
         for path in internal.iterdir():
@@ -449,7 +449,7 @@ class ReleaseRun:
             write_manifest(internal / "manifest.json", {**manifest, **entries})
         return sum(table.rows for table in draft.tables)
 
-    def _stored(self, run_inputs: _OpenedRun, name: str) -> StoredTables | None:
+    def _store(self, run_inputs: _OpenedRun, name: str) -> StoredTables | None:
         """Get ready to store tables whose cells come to this machine; None of others."""
         from ckm.release.files.distributed import StoredTables, folder_of
         from ckm.release.files.place import features_with_cells
@@ -457,10 +457,10 @@ class ReleaseRun:
         job, method = run_inputs.job, run_inputs.method
         if job.output.place is None or not features_with_cells(job):
             return None
-        stored = StoredTables(method, folder_of(job, name), is_kept=self._is_kept)
-        stored.require_new()
+        store = StoredTables(method, folder_of(job, name), is_kept=self._is_kept)
+        store.require_new()
         method.require_few_cells()
-        return stored
+        return store
 
     def _tools(self, draft: ReleaseDraft, run_inputs: _OpenedRun, name: str) -> ReviewTools:
         command = self._command
@@ -530,7 +530,7 @@ class ReleaseRun:
 
     @staticmethod
     def _stored_files(draft: ReleaseDraft, run_inputs: _OpenedRun) -> dict[str, Any]:
-        return {} if draft.stored is None else {"written": run_inputs.method.written}
+        return {} if draft.store is None else {"written": run_inputs.method.written}
 
     def _protected(
         self, job: Job, session: OpenedMethod, review: Review

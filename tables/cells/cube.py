@@ -544,8 +544,8 @@ class _ScanPlan:
     ) -> pa.Table:
         """Ask for the finest cells of all requests."""
         rows = self._source.arrow(self.sql, self.parameters, beside=beside, progress=progress)
-        apart = [variable for variable in self._variables.values() if variable.is_apart]
-        return self._with_largest(rows, apart) if apart and rows.num_rows else rows
+        variables = [variable for variable in self._variables.values() if variable.is_apart]
+        return self._with_largest(rows, variables) if variables and rows.num_rows else rows
 
     def _with_largest(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         """Add the largest contributions, of the few records that may be among them."""
@@ -570,12 +570,12 @@ class _ScanPlan:
                     beside=pa.table({"row": pa.array(places), **cells}),
                 )
             )
-        found = pa.concat_tables(answers)
+        lists = pa.concat_tables(answers)
         place = np.full(rows.num_rows, -1)
-        place[found["row"].to_numpy()] = np.arange(found.num_rows)
+        place[lists["row"].to_numpy()] = np.arange(lists.num_rows)
         order = pa.array(place, mask=place < 0)
-        for name in found.column_names[1:]:
-            rows = rows.append_column(name, found[name].take(order))
+        for name in lists.column_names[1:]:
+            rows = rows.append_column(name, lists[name].take(order))
         return rows
 
     def finest(

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 #: The function's name in statements.
 NAME = "ckm_hash"
-#: What statements call keys that were hashed before, of the column that is named.
-KEPT = "ckm_kept"
+#: The function that stands in statements for keys that were hashed before.
+KEY_OF = "ckm_key_of"
 #: The column that holds their bits beside the records.
-KEPT_COLUMN = "ckm_kept_key"
+KEY_COLUMN = "ckm_key_bits"
 
 
 def register(session: SparkSession) -> bool:

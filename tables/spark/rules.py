@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from footing.messages import Message, Name
 from tables.errors import RequestError
-from tables.spark.hashing import KEPT, KEPT_COLUMN, NAME
+from tables.spark.hashing import KEY_COLUMN, KEY_OF, NAME
 
 Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
@@ -129,7 +129,7 @@ def _is_key(node: Any, columns: Mapping[str, str]) -> bool:
 
 
 def _is_hashed(node: Any) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in {NAME, KEPT}
+    return isinstance(node, exp.Anonymous) and node.name.lower() in {NAME, KEY_OF}
 
 
 def _is_hexadecimal(node: Any) -> bool:
@@ -192,8 +192,8 @@ def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
 def _unsigned(node: Any, inner: Any) -> exp.Expr:
     """Write an unsigned integer as a decimal; one that was hashed knows its bits."""
     if _is_hashed(inner):
-        is_kept = inner.name.lower() == KEPT
-        bits = f"`{KEPT_COLUMN}`" if is_kept else inner.sql("spark")
+        is_hashed_before = inner.name.lower() == KEY_OF
+        bits = f"`{KEY_COLUMN}`" if is_hashed_before else inner.sql("spark")
         key = parsed(_unsigned_of(bits))
         key.meta["bits"] = bits
         return key

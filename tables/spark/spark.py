@@ -121,10 +121,10 @@ class SparkSource(Source):
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS hex(message)")
-        described.fetch(f"CREATE MACRO {hashing.KEPT}(identifier) AS hash(identifier)")
+        described.fetch(f"CREATE MACRO {hashing.KEY_OF}(identifier) AS hash(identifier)")
         self._hashes_arrays: bool | None = None
         self._needed: dict[str, None] = {}
-        self._kept: _KeptRecords | None = None
+        self._cache: _RecordCache | None = None
         # Footers of files tell it; of a store Spark alone would, by a scan.
         sql = f"SELECT count(*) FROM {described.records}"
         self._n_described = 0 if place or table else described.fetch(sql)[0][0]
@@ -229,10 +229,10 @@ class SparkSource(Source):
         sql = f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
         if self._hashes_arrays:
             sql = f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
-        if self._kept is None and hashing.KEPT_COLUMN not in self.columns:
-            self._kept = _KeptRecords(column=column, key=key, sql=sql)
-        if self._kept is not None and (self._kept.column, self._kept.key) == (column, key):
-            return f"{hashing.KEPT}({quote(column)})::UBIGINT"
+        if self._cache is None and hashing.KEY_COLUMN not in self.columns:
+            self._cache = _RecordCache(column=column, key=key, sql=sql)
+        if self._cache is not None and (self._cache.column, self._cache.key) == (column, key):
+            return f"{hashing.KEY_OF}({quote(column)})::UBIGINT"
         parameters["key"] = key
         return sql
 
@@ -242,7 +242,7 @@ class SparkSource(Source):
 
     def close(self) -> None:
         """Let go of what workers keep, and of the description."""
-        self._let_go()
+        self._drop_cache()
         super().close()
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
@@ -259,7 +259,7 @@ class SparkSource(Source):
         """Give the records a variable that is made of others, in Spark's dialect."""
         from tables.spark.sql import spark_sql
 
-        self._let_go()
+        self._drop_cache()
         name = quote(variable.name)
         text = spark_sql(
             f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
@@ -444,7 +444,7 @@ class SparkSource(Source):
             views[self.beside] = as_spark(beside)
 
         def work() -> _T:
-            tables = {self._relation: self._read_instead(sql)}
+            tables = {self._relation: self._relation_for(sql)}
             text = spark_sql(sql, parameters, columns=self.columns, tables=tables)
             self._show(views)
             return receive(self._session.sql(text), schema)
@@ -456,21 +456,21 @@ class SparkSource(Source):
                 for view in (SECRETS, self.beside):
                     self._session.catalog.dropTempView(view)
 
-    def _read_instead(self, sql: str) -> str:
+    def _relation_for(self, sql: str) -> str:
         """Return the records that a statement reads: those that workers keep, if these do."""
         from tables.spark.sql import columns_of
 
-        columns, kept = columns_of(sql, self._relation), self._kept
-        if kept is None or (columns is None and hashing.KEPT not in sql):
+        columns, cache = columns_of(sql, self._relation), self._cache
+        if cache is None or (columns is None and hashing.KEY_OF not in sql):
             return self._relation
         columns = {*self.columns} if columns is None else columns
-        has_all = kept.frame is not None and columns <= kept.columns.keys()
-        if hashing.KEPT in sql and not has_all:
-            self._keep_records([*kept.columns, *self._needed, *columns])
+        has_all = cache.frame is not None and columns <= cache.columns.keys()
+        if hashing.KEY_OF in sql and not has_all:
+            self._fill_cache([*cache.columns, *self._needed, *columns])
             has_all = True
-        return kept.view if has_all else self._relation
+        return cache.view if has_all else self._relation
 
-    def _keep_records(self, columns: Iterable[str]) -> None:
+    def _fill_cache(self, columns: Iterable[str]) -> None:
         """Let workers keep columns with hashed keys in their memory, as far as it goes.
 
         Each of some ten statements would hash all identifiers again otherwise. What does not
@@ -480,29 +480,29 @@ class SparkSource(Source):
 
         from tables.spark.sql import spark_sql
 
-        if self._kept is None:
+        if self._cache is None:
             return
-        kept, names = self._kept, dict.fromkeys(columns)
-        listing, parameters = "".join(f"{quote(name)}, " for name in names), {"key": kept.key}
+        cache, names = self._cache, dict.fromkeys(columns)
+        listing, parameters = "".join(f"{quote(name)}, " for name in names), {"key": cache.key}
         text = spark_sql(
-            f"SELECT {listing}(x >> 0) AS {quote(hashing.KEPT_COLUMN)} "
-            f"FROM (SELECT {listing}{kept.sql} AS x FROM {self._relation})",
+            f"SELECT {listing}(x >> 0) AS {quote(hashing.KEY_COLUMN)} "
+            f"FROM (SELECT {listing}{cache.sql} AS x FROM {self._relation})",
             parameters,
             columns=self.columns,
         )
         self._show(_secrets(parameters))
-        before, kept.frame = kept.frame, self._session.sql(text)
-        kept.columns, kept.view = names, f"{self._relation}_kept"
-        kept.frame.persist(StorageLevel.MEMORY_ONLY).createOrReplaceTempView(kept.view)
+        before, cache.frame = cache.frame, self._session.sql(text)
+        cache.columns, cache.view = names, f"{self._relation}_cache"
+        cache.frame.persist(StorageLevel.MEMORY_ONLY).createOrReplaceTempView(cache.view)
         if before is not None:
             before.unpersist()
 
-    def _let_go(self) -> None:
+    def _drop_cache(self) -> None:
         """Let workers forget what they keep."""
-        kept, self._kept = self._kept, None
-        if kept is not None and kept.frame is not None:
+        cache, self._cache = self._cache, None
+        if cache is not None and cache.frame is not None:
             with contextlib.suppress(Exception), quiet():  # Spark may have ended before
-                kept.frame.unpersist()
+                cache.frame.unpersist()
 
     def _show(self, views: Mapping[str, pa.Table]) -> None:
         for name, table in views.items():
@@ -781,7 +781,7 @@ class _SparkColumn:
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
-class _KeptRecords:
+class _RecordCache:
     """Columns of the records that workers keep with the bits of hashed keys.
 
     Parameters

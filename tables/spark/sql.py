@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 from footing.messages import Message, Name
 from tables.errors import RequestError
 from tables.filtering.values import kind_of
-from tables.spark.hashing import KEPT, NAME
+from tables.spark.hashing import KEY_OF, NAME
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
 from tables.spark.types import SECRETS, read_as
 from tables.spark.wide_sums import split_wide_sums
@@ -29,7 +29,7 @@ _KNOWN_NODES = """
     TableAlias Trunc Tuple Unhex Where
 """
 _KNOWN = frozenset(_KNOWN_NODES.split())
-_KNOWN_CALLS = frozenset({"ckm_aes", NAME, KEPT, "isfinite", "strlen"})
+_KNOWN_CALLS = frozenset({"ckm_aes", NAME, KEY_OF, "isfinite", "strlen"})
 
 
 def spark_sql(
@@ -74,7 +74,7 @@ def columns_of(sql: str, relation: str) -> set[str] | None:
         if is_all and relation in names:
             return None
     columns = (column for column in tree.find_all(exp.Column) if column.this.quoted)
-    return {c.name for c in columns if getattr(c.parent, "name", "").lower() != KEPT}
+    return {c.name for c in columns if getattr(c.parent, "name", "").lower() != KEY_OF}
 
 
 def _require_exact(tree: exp.Expr, columns: Mapping[str, str]) -> None:
