@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _groups = itertools.count()
+_KEY = "ckm_key"  # of a record on its way to those that workers keep
 _ROWS_PER_FILE, _MOST_FILES = 1_000_000, 64
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
@@ -229,7 +230,7 @@ class SparkSource(Source):
         sql = f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
         if self._hashes_arrays:
             sql = f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
-        if self._cache is None and hashing.KEY_COLUMN not in self.columns:
+        if self._cache is None and not {hashing.KEY_COLUMN, _KEY} & self.columns.keys():
             self._cache = _RecordCache(column=column, key=key, sql=sql)
         if self._cache is not None and (self._cache.column, self._cache.key) == (column, key):
             return f"{hashing.KEY_OF}({quote(column)})::UBIGINT"
@@ -485,8 +486,8 @@ class SparkSource(Source):
         cache, names = self._cache, dict.fromkeys(columns)
         listing, parameters = "".join(f"{quote(name)}, " for name in names), {"key": cache.key}
         text = spark_sql(
-            f"SELECT {listing}(x >> 0) AS {quote(hashing.KEY_COLUMN)} "
-            f"FROM (SELECT {listing}{cache.sql} AS x FROM {self._relation})",
+            f"SELECT {listing}({_KEY} >> 0) AS {quote(hashing.KEY_COLUMN)} "
+            f"FROM (SELECT {listing}{cache.sql} AS {_KEY} FROM {self._relation})",
             parameters,
             columns=self.columns,
         )
