@@ -545,7 +545,7 @@ class _ScanPlan:
         """Ask for the finest cells of all requests."""
         rows = self._source.arrow(self.sql, self.parameters, beside=beside, progress=progress)
         variables = [variable for variable in self._variables.values() if variable.is_apart]
-        return self._with_largest(rows, variables) if variables and rows.num_rows else rows
+        return self._with_largest(rows, variables) if variables else rows
 
     def _with_largest(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         """Add the largest contributions, of the few records that may be among them."""

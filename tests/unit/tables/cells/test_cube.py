@@ -687,6 +687,7 @@ def test_the_largest_contributions_are_the_same_where_they_are_read_apart(monkey
         Request(dimensions=["b"], sums=["v"], top=2, weight="w", where="a > 3"),
         Request(dimensions=["a"]),
         Request(dimensions=["a"], sums=["v"], top=3),
+        Request(dimensions=["a"], sums=["v"], top=2, where="a > 99"),
         Request(dimensions=[], sums=["v"], top=6),
     ]
     keys = HashedKeys(column="id", secret=Secret(bytes(16)))
@@ -698,4 +699,4 @@ def test_the_largest_contributions_are_the_same_where_they_are_read_apart(monkey
             source, "arrow", lambda sql, *a, **k: statements.append(sql) or ask(sql, *a, **k)
         )
         require_same(at_once, cube(source, keys, requests))
-    assert sum("JOIN" in sql for sql in statements) == 4  # of three groupings, and the total
+    assert sum("JOIN" in sql for sql in statements) == 5  # of four groupings, and the total
