@@ -56,13 +56,13 @@ class ReleaseError(CkmError):
     code = "ckm-release"
 
 
-class FormatError(ReleaseError):
+class FormatError(ReleaseError, is_public=False):
     """A table does not fit a file format, or a file holds no table."""
 
     code = "ckm-format"
 
 
-class CheckFailedError(CkmError):
+class CheckFailedError(CkmError, is_public=False):
     """A check of a release failed: nothing was published.
 
     Parameters

@@ -117,7 +117,7 @@ class Guarantee:
                 Message("No epsilon is known at delta {delta:g}.", delta=delta),
                 hint=Message("the guarantee is stated at delta {delta:g}", delta=self.delta)
                 if math.isfinite(self.epsilon)
-                else Message("the mechanism protects nobody"),
+                else Message("the mechanism gives no protection"),
             )
         is_pure = epsilon == self.epsilon and self.is_pure
         return replace(self, epsilon=epsilon, delta=0.0 if is_pure else delta)

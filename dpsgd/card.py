@@ -31,7 +31,7 @@ _TESTED = {
 #: What was looked at while the model was trained, and what nobody can look at.
 # claim dpsgd-nothing-beside-the-plan
 _GUARDED = (
-    "before each step parameters, buffers, layers and hooks were looked at for other changes",
+    ("before each step parameters, buffers, layers and hooks were checked for other changes"),
     "not checked: writes to param.data, copies kept elsewhere, attributes that no file keeps",
 )
 #: What is said of a run with Opacus inside, where the model was not tried and where it was.
@@ -250,7 +250,7 @@ def card_of(
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(
-            Message("A model without noise protects nobody: it has no privacy card."),
+            Message("A model without noise gives no protection: it has no privacy card."),
             hint=Message("train with a noise multiplier, or an epsilon"),
         )
     return PrivacyCard(

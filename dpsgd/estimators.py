@@ -119,7 +119,8 @@ class _Estimator:
         if is_again and bookkeeping.get("ledger") is None and not self.plan.is_demonstration:
             raise PlanError(
                 Message(
-                    "A copy, or a second training, looks at the records again, and nobody pays."
+                    "A copy, or a second training, uses the records again without a "
+                    "charge to a budget."
                 ),
                 hint=Message(
                     "fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "
@@ -270,10 +271,14 @@ class _Estimator:
             return image_network(outputs)
         if self.model == "linear" and schema is not None and schema.uncut:
             cuts = FoundCuts(schema)
-            network = linear_network(inputs + cuts.width, outputs, hidden=self.hidden)
+            network = linear_network(
+                inputs + cuts.width, outputs, hidden=self.hidden, has_constant=True
+            )
             return nn.Sequential(cuts, *network)
         if self.model == "linear":
-            return linear_network(inputs, outputs, hidden=self.hidden)
+            return linear_network(
+                inputs, outputs, hidden=self.hidden, has_constant=schema is not None
+            )
         raise PlanError(
             Message("Unknown model {model!r}.", model=Name(self.model)),
             hint=Message("known: 'linear' (with hidden layers), 'images'"),

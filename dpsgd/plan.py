@@ -155,9 +155,7 @@ class Plan:
                     dataset_size=self.dataset_size,
                     delta=self.delta,
                 ),
-                hint=Message(
-                    "a mechanism that publishes somebody's record may have such a delta"
-                ),
+                hint=Message("a mechanism that publishes one record may have such a delta"),
             )
         require_number(self.noise_multiplier, "noise_multiplier", error=PlanError, minimum=0)
         _check_clipping(self)

@@ -79,6 +79,13 @@ class ExplainedError(ValueError):
     #: Where in a file it is, and what is wrong there; none where nobody looked it up.
     location: "Location | None" = None
 
+    def __init_subclass__(cls, *, is_public: bool = True) -> None:
+        """Name an error after the package that one imports, as tracebacks print it."""
+        super().__init_subclass__()
+        package, _, module = cls.__module__.rpartition(".")
+        if is_public and module == "errors":
+            cls.__module__ = package
+
     def __init__(
         self,
         problem: str,

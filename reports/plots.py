@@ -82,7 +82,7 @@ def network_plot(
     """Draw which columns were measured together, and how strongly they hang together."""
     words = words_of(language)
     title = words.say(
-        "Columns measured together, and how strongly they hang together (Cramér's V)"
+        "Columns measured together, and the strength of their association (Cramér's V)"
     )
     told = [link_text(words, *link) for link in links]
     labels = Labels(id="network", title=title, description="; ".join(told))

@@ -78,7 +78,7 @@ def amount_deviations(original: ArrayLike, published: ArrayLike) -> AmountDeviat
     if not before.any():
         raise RiskError(
             Message("There is no original total other than 0 to compare with."),
-            hint=Message("leave out variables to which nobody contributes"),
+            hint=Message("leave out variables without contributions"),
         )
     off = after - before
     has_size = before != 0

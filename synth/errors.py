@@ -95,7 +95,7 @@ class CertificateError(SynthError):
     code = "synth-certificate"
 
 
-class EvaluationError(SynthError):
+class EvaluationError(SynthError, is_public=False):
     """The frames or the request cannot be evaluated.
 
     Examples

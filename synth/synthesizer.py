@@ -322,7 +322,7 @@ class Synthesizer:
             if isinstance(budget, Claim):
                 raise SynthError(
                     Message(
-                        "The method {method!r} keeps to a budget; a claim binds nobody.",
+                        ("The method {method!r} keeps to a budget; a claim is no guarantee."),
                         method=Name(self.method),
                     ),
                     hint=Message("Budget(epsilon=1, delta=1e-6)"),

@@ -63,7 +63,7 @@ class FilterError(RequestError):
         super().__init__(problem, hint=hint, at=("where",))
 
 
-class StoppedError(TablesError, TimeoutError):
+class StoppedError(TablesError, TimeoutError, is_public=False):
     """The work was stopped because its time was over."""
 
     code = "tables-stopped"

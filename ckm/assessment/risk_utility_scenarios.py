@@ -13,8 +13,8 @@ from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import MapDesign, build_designs, keep_zeros
 from risk.risk_map.result import EVERY_TABLE, RiskUtilityMap
 
-#: The figures of the map: the most that a published count tells, and how far counts move.
-RISK, LOSS = "q_worst_set", "hellinger_raw"
+#: The figures of the map, risk and loss: as the Handbook draws its R-U confidentiality map.
+RISK, LOSS = "q_worst_set", "aad"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

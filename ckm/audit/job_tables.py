@@ -109,7 +109,7 @@ def open_release(
         if refused:
             raise ConfigError(
                 Message(
-                    "[[table]] {refused!r} has too many combinations of levels to look at.",
+                    ("[[table]] {refused!r} has too many combinations of levels to examine."),
                     refused=Name(refused[0]),
                 ),
                 hint=Message("fewer margins or dimensions, or split it"),

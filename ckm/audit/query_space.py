@@ -370,8 +370,8 @@ def _shown_by(
         if (n_cells := math.prod(sizes)) > MAX_JOINT:
             raise ConfigError(
                 Message(
-                    "A table of {active} has {n_cells:,} cells, more than the {max_joint:,} "
-                    "that an audit can look at.",
+                    "A table of {active} has {n_cells:,} cells, more than the "
+                    "{max_joint:,} that an audit can examine.",
                     active=Name.each(names[place] for place in active),
                     n_cells=n_cells,
                     max_joint=MAX_JOINT,

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     multiple=True,
     required=True,
     metavar="COLUMN",
-    help="A column that others know of a person; may be repeated.",
+    help="A quasi-identifier: a column that others may know of a person; may be repeated.",
 )
-@click.option("--sensitive", metavar="COLUMN", help="What is to be learnt of nobody.")
+@click.option("--sensitive", metavar="COLUMN", help="The sensitive column.")
 @click.option(
     "--distance",
     type=click.Choice(["equal", "ordered"]),
     default="equal",
-    help="Of two sensitive values: the same for all, or by their order as numbers.",
+    help="Distance of two sensitive values: the same for all, or by their order as numbers.",
 )
 @click.option("-k", "--k", type=click.IntRange(1), help="Fewer records of a group: exit 1.")
 @click.option("-l", "--l", type=click.FloatRange(1), help="Fewer values of a group: exit 1.")
@@ -60,11 +60,11 @@ def anonymity(
     reading: ReadOptions,
     output: Path | None,
 ) -> int:
-    """Tell whether records can be told apart by what others know of them.
+    """Measure the risk of re-identification: k-anonymity, l-diversity, t-closeness.
 
-    k is the number of records in the smallest group of those that are alike. Of a sensitive
-    column, l is the least number of its values in a group, and t how far the shares of a group
-    lie from those of the file at most. Records with all three may still give somebody away.
+    k is the number of records in the smallest group of equal quasi-identifiers. For a sensitive
+    column, l is the least number of its values in a group, and t the largest distance between
+    its distribution in a group and in the file. All three do not exclude disclosure.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def anonymity(
     ckm anonymity people.parquet --by age5 --by region --sensitive illness -k 5 -l 2 -t 0.3
     ckm anonymity people.parquet --by age5 --by region -o groups.csv
 
-    What it prints and writes is of true records, and for the office alone.
+    What it prints and writes follows from original records, and is internal to the office.
     """
     from footing.files import csv_text, write_whole
     from footing.serialisation import document

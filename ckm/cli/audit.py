@@ -37,12 +37,12 @@ _FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
     ("tables", lambda one: str(one.n_tables)),
     (Message("all cells"), lambda one: f"{one.n_cells:,}"),
     (Message("small counts"), lambda one: f"{one.together.n_small:,}"),
-    (Message("found alone"), lambda one: f"{one.alone.share:.1%}"),
-    (Message("found together"), lambda one: f"{one.together.share:.1%}"),
+    (Message("inferred from one table"), lambda one: f"{one.alone.share:.1%}"),
+    (Message("inferred from all tables"), lambda one: f"{one.together.share:.1%}"),
     (Message("of guesses"), lambda one: f"{one.together.guessed:,}"),
-    (Message("sure guesses"), lambda one: f"{one.together.sure:,}"),
+    (Message("certain guesses"), lambda one: f"{one.together.sure:,}"),
     (Message("of them wrong"), lambda one: f"{one.together.sure_wrong:,}"),
-    (Message("certain counts"), lambda one: f"{one.together.certain:,}"),
+    (Message("exact counts"), lambda one: f"{one.together.certain:,}"),
 )
 
 
@@ -63,24 +63,24 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     "--confidence",
     type=click.FloatRange(0.5, 1),
     callback=_finite,
-    help="Share of right guesses from which on somebody is sure; by default that of [audit], "
-    "or 0.95.",
+    help="Share of correct guesses from which on a guess is called certain; by default "
+    "that of [audit], or 0.95.",
 )
 @click.option(
     "--areas",
     type=click.IntRange(1),
-    help="Look at so many areas, drawn at random, and at tables by area alone; by default as "
-    "[audit] has it, or at all.",
+    help="Examine so many areas, drawn at random, and tables by area alone; by default as "
+    "[audit] has it, or all.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the draws."
 )
 @click.option(
     "--limit",
     type=click.FloatRange(0, 1),
     callback=_finite,
-    help="Largest share of small counts found from all tables, of all, of those of one number "
-    "of variables, or of sets that two tables differ by; above it, exit 1 with advice. By "
+    help="Largest share of small counts inferred from all tables, from those of one number "
+    "of variables, or in differences of two tables; above it, exit 1 with advice. By "
     "default largest_share of [audit].",
 )
 @click.option(
@@ -88,7 +88,7 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     type=click.FloatRange(min=0, min_open=True),
     callback=_finite,
     metavar="SECONDS",
-    help="Stop after so many CPU seconds with what is found by then: a lower bound, exit 1.",
+    help="Stop after so many CPU seconds with the results so far: a lower bound, exit 1.",
 )
 @click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
@@ -111,20 +111,20 @@ def audit(
     lang: str | None,
     force: bool,
 ) -> None:
-    """Find small counts from all tables that a service permits, or of a release, together.
+    """Infer small counts from all tables of a release, or that a service permits, together.
 
     Examples
     --------
     ckm audit service.toml
     ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
     ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
-    ckm audit service.toml --limit 0.1                what to close until 10 % are found
+    ckm audit service.toml --limit 0.1                what to withhold until 10 % are inferred
     ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
-    ckm audit job.toml --limit-cpu 60                 what a minute of one processor finds
+    ckm audit job.toml --limit-cpu 60                 result of a minute of one processor
 
     It builds all cells that the rules of a service permit, or the tables of a job with those
-    that its ledger has of before, so it takes longer than one answer, and needs the secret.
-    What it says is for the office alone.
+    that its ledger has of before, so it takes longer than one answer, and needs the secret. Its
+    results are internal to the office.
     """
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
@@ -271,8 +271,9 @@ def _require_within(
         _show_advice(terminal, steps, noise, limit=facts.limit)
         raise CheckFailedError(
             Message(
-                "More small counts are found, of all tables, of those of one number of "
-                "variables, or of what two tables differ by, than the limit of {limit:.1%}.",
+                "More small counts are inferred than the limit of {limit:.1%}: from all "
+                "tables, from those of one number of variables, or in differences of two "
+                "tables.",
                 limit=facts.limit,
             ),
             hint=_way_out(steps, limit=facts.limit),
@@ -280,8 +281,8 @@ def _require_within(
     if is_over(facts.zeros_limit, facts.largest_zeros_share):
         raise CheckFailedError(
             Message(
-                "More of the non-empty cells published as 0 are named than the limit of "
-                "{limit:.1%}.",
+                "Non-empty cells published as 0 are identified more often than the limit "
+                "of {limit:.1%}.",
                 limit=facts.zeros_limit,
             ),
             hint=Message("offer coarser levels or fewer variables together, or more noise"),
@@ -289,8 +290,8 @@ def _require_within(
     if is_over(facts.attribute_limit, facts.attribute_share):
         raise CheckFailedError(
             Message(
-                "More statements that all of a cell have one category are right than the limit "
-                "of {limit:.1%}.",
+                "Statements that a whole cell has one category are correct more often than "
+                "the limit of {limit:.1%}.",
                 limit=facts.attribute_limit,
             ),
             hint=Message("offer coarser cells of what is sensitive, or fewer margins of it"),
@@ -298,7 +299,7 @@ def _require_within(
     if facts.unfinished:
         raise CheckFailedError(
             Message(
-                "The attack was cut short by --limit-cpu: what is found is a lower bound, and "
+                "The attack was cut short by --limit-cpu: its result is a lower bound, and "
                 "meets no limit."
             ),
             hint=Message("run it with more CPU seconds, or without --limit-cpu"),
@@ -307,8 +308,10 @@ def _require_within(
 
 def _way_out(steps: Sequence[Step], *, limit: float) -> str:
     if steps and steps[-1].chosen.share <= limit:
-        return Message("close what the table above names, in that order")
-    return Message("no closures lead there: offer coarser levels, or more noise")
+        return Message("withhold what the table above names, in that order")
+    return Message(
+        "withholding tables does not reach the limit: offer coarser levels, or more noise"
+    )
 
 
 def _beside(output: Path) -> Path:
@@ -362,14 +365,16 @@ def _show_advice(
             ["step", "close", Message("tables left"), "cells", "small", "found"],
             rows,
             left=("step", "close"),
-            title=Message("What to close first, until {limit:.1%} are found", limit=limit),
+            title=Message(
+                "What to withhold first, until {limit:.1%} are inferred", limit=limit
+            ),
         )
     if noise:
         terminal.table(
             ["noise", "tables", "cells", "small", "found"],
             [[one.what, *_left(one)] for one in noise],
             left=("noise",),
-            title=Message("Or more noise, drawn anew"),
+            title=Message("Alternative: more noise, with a new p-table"),
         )
 
 
@@ -381,9 +386,9 @@ def _show_found(terminal: Terminal, audit_result: Audit) -> None:
         [[of(one) for of in cells] for one in audit_result.exposures],
         title=Message("Small counts are those from 1 to {small}", small=audit_result.small),
         caption=Message(
-            "alone: from the table of the cell; together: from all of them, for so "
-            "many guesses that a cell is small; sure: where 20 other cells look alike; "
-            "certain: no other count fits. Other attacks may find more."
+            "one table: inferred from the table of the cell; all tables: from all of them, "
+            "for so many guesses that a cell is small; certain guesses: 20 other cells are "
+            "alike; exact counts: no other count fits. Other attacks may infer more."
         ),
     )
 
@@ -394,7 +399,7 @@ def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) 
     from reports.pages.exposure import findings
 
     for name in facts.left_out:
-        why = reasons.get(name, Message("the rules alone say what is looked at"))
+        why = reasons.get(name, Message("the rules alone determine what is examined"))
         terminal.tell(Message("left out: {name}, as {why}", name=Name(name), why=said(why)))
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)

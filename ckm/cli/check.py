@@ -39,14 +39,14 @@ _OF_POSTERIORS = ("posterior", "posterior_set")
 @with_terminal
 # claim files-are-private
 def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -> int:
-    """Check a job, a swap or a service: what stops a release, stops this.
+    """Check a job, a swap or a service for everything that would stop a release.
 
-    All of the work is done, in a private folder that goes again.
+    All computations are made in a private folder, which is then removed.
 
     Examples
     --------
     ckm check job.toml              everything that a release does, but writing it
-    ckm check job.toml --quick      all but the look at the data's rows
+    ckm check job.toml --quick      all but reading the data's rows
     ckm check swap.toml             the same for what ckm swap takes
     ckm check plan.toml             of private tables: their cost alone, no look at the data
     ckm check service.toml          the same for what ckm serve opens

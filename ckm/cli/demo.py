@@ -42,13 +42,13 @@ _BINS = (
     "--seed",
     default=2024,
     type=click.IntRange(min=0),
-    help="Where chance starts: the same seed, the same register and tables.",
+    help="Seed of the random numbers: the same seed gives the same register and tables.",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier demonstration.")
 @click.option("--dry-run", is_flag=True, help="Check the folder, write nothing.")
 @with_terminal
 def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
-    """Make up a register, release six tables and compare ways to protect them.
+    """Simulate a register, release six tables and compare methods of protection.
 
     Examples
     --------

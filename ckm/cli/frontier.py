@@ -94,7 +94,7 @@ def attack(
     n_secrets: int,
     progress: Progress,
 ) -> AttacksFact:
-    """Find the design that loses least of those with which attacks find no more."""
+    """Find the design with the least loss with which attacks are no more successful."""
     from ckm.audit.attacked_designs import attacked_designs
 
     def tell_cost(number: int, seconds: float) -> None:

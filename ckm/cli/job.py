@@ -109,7 +109,7 @@ def init(
 
 @click.group(cls=Group)
 def service() -> None:
-    """Begin a service file."""
+    """Begin a service file, and the map of its areas."""
 
 
 @service.command("init")
@@ -154,6 +154,63 @@ def service_init(
     write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
     if not draft.unique:
         _warn_of_identifier(terminal, output)
+    click.echo(str(output))
+
+
+@service.command("map")
+@click.argument("areas", type=PATH, metavar="AREAS.geojson")
+@click.option("--code", default="code", help="The property with the code of an area.")
+@click.option(
+    "--limit-bytes",
+    type=click.IntRange(min=1),
+    default=300_000,
+    help="The most that a drawing may take as it is sent.",
+)
+@output_options("The map to write.", ".topojson", default="areas.topojson")
+@with_terminal
+def service_map(
+    terminal: Terminal, /, *, areas: Path, code: str, limit_bytes: int, output: Path
+) -> None:
+    """Simplify the boundaries of areas for the maps of a service's pages.
+
+    AREAS is a file of GeoJSON of the areas of one level, in degrees or in metres. Coarser
+    levels are drawn from the same map. What lies between two areas is simplified once for both.
+
+    Examples
+    --------
+    ckm service map communes.geojson --code insee -o communes.topojson
+
+    Then, at the variable of areas: map = "communes.topojson"
+    """
+    import json
+
+    from ckm.service.maps.simplification import build_map
+
+    built = build_map(areas, code=code, max_bytes=limit_bytes)
+    text = json.dumps(built.topology.to_json(), separators=(",", ":")) + "\n"
+    write_whole(output, text, error=ConfigError, overwrite=may_replace())
+    before, after = built.n_vertices
+    terminal.step(
+        "map built",
+        Message(
+            "{areas} areas; {after} of {before} places are left; a drawing takes {most} "
+            "bytes at most, {sent} as it is sent",
+            areas=len(built.topology.areas),
+            after=after,
+            before=before,
+            most=built.n_bytes,
+            sent=built.n_sent,
+        ),
+    )
+    if built.too_small:
+        terminal.warn(
+            "areas too small",
+            Message(
+                "areas too small to be drawn, or without a polygon: {number}, such as {name}",
+                number=len(built.too_small),
+                name=Name(built.too_small[0]),
+            ),
+        )
     click.echo(str(output))
 
 
@@ -216,7 +273,7 @@ def cells(
     with new_file(output, error=ConfigError, overwrite=force) as draft:
         pq.write_table(table, draft, compression="zstd")
     terminal.step(
-        "cells written", Message("disclosive: true counts, for whoever protects them")
+        "cells written", Message("disclosive: true counts, for the office that protects them")
     )
     names = table.column_names
     lines = ["[data]", f"path = {json.dumps(output.name)}"]

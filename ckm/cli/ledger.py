@@ -31,7 +31,7 @@ _ENTRY = (
 
 @click.group(cls=Group)
 def ledger() -> None:
-    """Look into the ledger of published tables.
+    """Inspect the ledger of published tables.
 
     Examples
     --------
@@ -106,7 +106,8 @@ def audit(
 
     Tables that protect the same records in two ways are named, too.
 
-    The head that is printed tells, kept elsewhere, whether anything before it goes later.
+    Keep the head that is printed elsewhere: a later audit then shows whether earlier entries
+    were removed.
 
     What -o writes follows from original records: its owner alone may read it.
     """

@@ -64,7 +64,7 @@ _SECRET, _LEDGER = "secret.key", "ledger.db"
     help="Format of the table, CSV and Parquet by default; may be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier table there, and its job.")
-@click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Do everything, keep no file.")
 @with_terminal
 def protect(
     terminal: Terminal,
@@ -89,7 +89,7 @@ def protect(
     the first time and used ever after: with another one the same people get other noise. The
     ledger refuses a later table that differs from this one by a few people.
 
-    The job of it is written beside the folder: what it does not say is in ckm job init.
+    The job is written beside the folder; ckm job init drafts a job with all further options.
 
     Examples
     --------

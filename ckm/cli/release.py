@@ -64,7 +64,7 @@ release_options = options(
         help="Format of the tables instead of those of the job; may be repeated.",
     ),
     click.option("--force", is_flag=True, help="Replace an earlier release there."),
-    click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
+    click.option("--dry-run", is_flag=True, help="Do everything, keep no file."),
     limit_options,
     with_terminal,
 )
@@ -223,9 +223,9 @@ def suppress(terminal: Terminal, /, **options: Any) -> None:
     threshold = 3
 
     All tables of a job are protected together. The folder holds public/, which may be
-    published, and internal/, with what readers can work out of every hidden cell, which may
-    not. What is not hidden is the original number: publish the same data with noise
-    nowhere.
+    published, and internal/, with the interval that readers can derive for every suppressed
+    cell, which may not. All other cells show the original numbers: do not publish the same data
+    with noise.
     """
     from ckm.release.suppressed import release_true_numbers
 

@@ -19,7 +19,7 @@ from footing.messages import Message, Name, said
     "edition",
     flag_value="public",
     default="public",
-    help="For everybody: the method and its effect in words.",
+    help="For the public: the method and its effect in words.",
 )
 @click.option(
     "--internal", "edition", flag_value="internal", help="For the office: every number."
@@ -86,7 +86,7 @@ def explain(
     measure: str,
     as_json: bool,
 ) -> None:
-    """Tell how one published number came about, for the office alone.
+    """Explain how one published number was computed; internal to the office.
 
     Columns that are left out are totals. The data, the secret and the p-table must be those of
     the release. No file is written, and no entry in a ledger.

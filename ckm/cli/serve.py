@@ -39,7 +39,7 @@ def require_web() -> None:
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, instead of that of the file; 0: free."
 )
-@click.option("--dry-run", is_flag=True, help="Open the data, answer nobody.")
+@click.option("--dry-run", is_flag=True, help="Check that the service can start, then stop.")
 @with_terminal
 def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any) -> None:
     """Open protected microdata to table requests over HTTP.
@@ -73,7 +73,8 @@ def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any
     if dry_run:
         rehearse_service(plan)
         terminal.step(
-            "dry run complete", Message("dry run: the service can start; nobody was answered")
+            "dry run complete",
+            Message("dry run: the service can start; no request was answered"),
         )
         return
 
@@ -89,7 +90,7 @@ def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any
 
 @click.group(cls=Group)
 def token() -> None:
-    """Tokens of a service: who may ask, and how much."""
+    """Tokens of a service: access and limits of its users."""
 
 
 def _file_of(service: Path) -> TokenFile:
@@ -113,10 +114,14 @@ def _file_of(service: Path) -> TokenFile:
     "--role",
     type=click.Choice(["public", "researcher", "officer"]),
     default="public",
-    help="What it may do.",
+    help="Role of the token.",
 )
-@click.option("--label", required=True, help="Whose it is.")
-@click.option("--requests-per-hour", type=click.IntRange(min=1), help="A budget of its own.")
+@click.option("--label", required=True, help="Name of its holder.")
+@click.option(
+    "--requests-per-hour",
+    type=click.IntRange(min=1),
+    help="Its own limit of requests per hour.",
+)
 @click.option("--project", help="Whose filters count together; by default its own.")
 @click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
 @with_terminal
@@ -143,7 +148,7 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
 @click.argument("service", type=PATH, metavar="SERVICE.toml")
 @with_terminal
 def list_tokens(terminal: Terminal, *, service: Path) -> None:
-    """List the tokens, without what would let anybody use them."""
+    """List the tokens, without their secret part."""
     headings = ("id", "role", "label", "project", "made", Message("per hour"), "state")
     rows = []
     for entry in _file_of(service).read():

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _COLUMNS = {
     "needed": Message("at risk"),
-    "moved_as_needed": Message("moved as needed"),
-    "moved_less_far": Message("moved less far"),
-    "not_moved": Message("not moved"),
-    "distance": Message("all that moved"),
+    "moved_as_needed": Message("swapped as required"),
+    "moved_less_far": Message("swapped less far"),
+    "not_moved": Message("not swapped"),
+    "distance": Message("all swapped"),
 }
 
 
@@ -35,13 +35,13 @@ _COLUMNS = {
     help="The Parquet file of the swapped records.",
 )
 @click.option("--force", is_flag=True, help="Replace records and report if they exist.")
-@click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Do everything, keep no file.")
 @limit_options
 @with_terminal
 def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> None:
-    """Swap records: households at risk change places with similar ones elsewhere.
+    """Swap records: exchange households at risk with similar ones in other areas.
 
-    Writes a copy of the records for inside use, and tells what moved.
+    Writes a copy of the records for internal use, and reports the swaps.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> 
     k = 3
     rate = 0.05
 
-    The report of what moved lies beside the records: swapped.report.json. Both stay inside.
+    The report of the swaps lies beside the records: swapped.report.json. Both are internal.
     """
     carry_out_swap(terminal, file, output=output, **options)
 
@@ -94,8 +94,8 @@ def carry_out_swap(terminal: Terminal, file: Path, *, output: Path, **options: A
         terminal.warn(
             "households at risk not moved",
             Message(
-                "Some households at risk found nobody to change places with; a profile "
-                "with fewer columns, or any_size = true, finds more."
+                "Some households at risk have no match to be swapped with; a profile with "
+                "fewer columns, or any_size = true, gives more matches."
             ),
         )
     terminal.step("swapped", f"{done.seconds:.1f} s", seconds=round(done.seconds, 3))

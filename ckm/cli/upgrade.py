@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, default=Path(), metavar="[FOLDER]")
-@click.option("--check", is_flag=True, help="Look, and write nothing: all that there is.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Examine the folder and write nothing; no other mode exists.",
+)
 @with_terminal
 def upgrade(terminal: Terminal, /, *, folder: Path, check: bool) -> int:  # noqa: ARG001
-    """Tell what this version reads otherwise than the last one, in a folder of an office.
+    """List what this version reads differently from the previous one, in a folder of releases.
 
-    P-tables, jobs, their ledgers and the categories of their CSV files are looked at; nothing
-    is written. The exit code is 1 where something is read otherwise, or refused.
+    P-tables, jobs, their ledgers and the categories of their CSV files are examined; nothing is
+    written. The exit code is 1 where something is read differently, or refused.
 
     Examples
     --------
@@ -48,7 +52,7 @@ def upgrade(terminal: Terminal, /, *, folder: Path, check: bool) -> int:  # noqa
             terminal.warn(f"read {finding.state}", text, file=str(finding.path))
     terminal.tell(
         Message(
-            "{number} files looked at, {others} to be looked at by you",
+            "{number} files examined, {others} for you to examine",
             number=count,
             others=others,
         )

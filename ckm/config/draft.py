@@ -505,9 +505,12 @@ def _service_text(
         _setting('id = "data"', Message("decide: its name in addresses")),
         _setting('title = "Data"', Message("decide: what readers see; or a text a language")),
         _setting('# source = "…"', Message("decide: who is responsible for the data")),
-        _setting('# contact = "…"', Message("decide: whom readers ask")),
+        _setting('# contact = "…"', Message("decide: contact for readers")),
         _setting("# updated = 2026-01-31", Message("decide: the date of the data")),
-        _setting("# figure_margins = 95", Message("decide: tell what noise does to figures")),
+        _setting(
+            "# figure_margins = 95",
+            Message("decide: the margins of error of figures"),
+        ),
         "",
         *_data(draft, place, table, reading),
         "",
@@ -547,7 +550,7 @@ def _service_text(
     if area is not None and len(columns[area]) > 1:
         note = Message("decide: levels of areas where tables have fewer variables")
         lines += ["[rules]", _setting(f"small_areas = {_quoted(columns[area][-1:])}", note), ""]
-    audit = Message("decide, after ckm audit: what all tables together may give away")
+    audit = Message("decide, after ckm audit: limits of disclosure from all tables together")
     lines += [
         _setting("# [audit]", audit),
         '# report = "audit.json"',
@@ -639,13 +642,13 @@ def _limits(draft: JobDraft) -> list[str | _Noted]:
     if not draft.limits:
         return []
     note = Message(
-        "drafted: the strictest that this noise keeps on these tables; nobody decided"
+        "draft: the strictest that this noise keeps on these tables; not decided by the office"
     )
     who = Message(
-        "decide: who decided the limits, and when; until then the report says: nobody"
+        "decide: who decided the limits, and when; until then the report calls them a draft"
     )
     all_tables = Message(
-        "decide, after ckm audit: what share of small counts all tables may give away"
+        "decide, after ckm audit: what share of small counts may be inferred from all tables"
     )
     return [
         _setting("[report.limits]", note),

@@ -92,7 +92,7 @@ class SwapJob(SettingsFile, title="A swap of ckm"):
         """Note two things that decide."""
         if self.keys.secret is not None and self.swap.seed is not None:
             text = Message("there are both [keys] secret and [swap] seed.")
-            hint = Message("keep one: with a secret nobody else draws the same")
+            hint = Message("keep one: with a secret, others cannot draw the same")
             reading.add(("swap",), text, hint, key="seed")
 
 

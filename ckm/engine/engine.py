@@ -16,6 +16,7 @@ from ckm.engine.inputs import (
     require_counts,
     require_enough,
 )
+from ckm.engine.internal_measures import assessed
 from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.protection import Protected, Protection
@@ -324,7 +325,7 @@ class Engine:
         empty_cells: EmptyCells = "auto",
         missing_values: MissingValues = "stop",
     ) -> PublishedTable:
-        """Tabulate and protect one table.
+        """Tabulate and protect one table; ``measures(internal=True)`` of it gives risk and use.
 
         Parameters
         ----------
@@ -349,7 +350,16 @@ class Engine:
             empty_cells=empty_cells,
             missing_values=missing_values,
         )
-        return self.tabulate_all({"": request})[""]
+        (protected,) = self.protect_tables({"": request})
+        self._warn_of_sums(protected.cautions)
+        table = protected.table
+        numbers = assessed(
+            table.measures,
+            counts=protected.cells.count,
+            published=protected.counts,
+            ptable=self.ptable,
+        )
+        return replace(table, measures=numbers)
 
     def tabulate_all(
         self,

@@ -29,7 +29,7 @@ class TableRequest:
     Parameters
     ----------
     dimensions
-        Columns or hierarchies; none gives the grand total.
+        Columns or hierarchies, or the name of one; none gives the grand total.
     margins
         ``"all"``, ``"none"``, or the wanted margins, each a list of dimensions. They stand
         beside the finest cells, which every table has: ``[["a"]]`` over dimensions ``a`` and
@@ -77,11 +77,7 @@ class TableRequest:
         if isinstance(self.measures, str):
             object.__setattr__(self, "measures", (self.measures,))
         if isinstance(self.dimensions, str):
-            raise ConfigError(
-                Message("dimensions is a list of names."),
-                hint=Message("write [{dimensions!r}]", dimensions=Argument(self.dimensions)),
-                at=("dimensions",),
-            )
+            object.__setattr__(self, "dimensions", (self.dimensions,))
         object.__setattr__(self, "dimensions", tuple(self.dimensions))
         object.__setattr__(self, "measures", tuple(self.measures))
         unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]

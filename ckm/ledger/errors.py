@@ -120,9 +120,9 @@ class OtherMethodsError(CkmError):
 
     def __init__(self, methods: Sequence[str]) -> None:
         problem = Message(
-            "Nothing was published: the ledger has tables by other methods, {methods}. Whether "
-            "they show the same records is not looked at, as a refusal that depends on records "
-            "would tell of them.",
+            "Nothing was published: the ledger has tables by other methods, {methods}. "
+            "Whether they show the same records is not examined, as a refusal that depends "
+            "on records would disclose information about them.",
             methods=Name.each(methods),
         )
         hint = Message(

@@ -48,7 +48,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 #: Key of ``[audit]`` → what is found more of than it lets pass.
 _LIMITS = {
     "largest_share": Message("small counts"),
-    "largest_zeros_share": Message("occupied cells published as 0"),
+    "largest_zeros_share": Message("non-empty cells published as 0"),
     "largest_attribute_share": Message("categories of all of a cell"),
 }
 #: Key of ``[report.limits]`` → its check, and the key of ``[audit]``.
@@ -170,7 +170,7 @@ def require_audited(service: Service, ptable: PTable) -> None:
     if report.n_areas_drawn < min(audit.areas or report.n_areas, report.n_areas):
         raise ConfigError(
             Message(
-                "The audit {path!r} looked at {n_areas_drawn} of {n_areas} areas, [audit] "
+                "The audit {path!r} covered {n_areas_drawn} of {n_areas} areas, [audit] "
                 "wants {areas}.",
                 path=Name(path.name),
                 n_areas_drawn=report.n_areas_drawn,
@@ -197,8 +197,8 @@ def require_audited(service: Service, ptable: PTable) -> None:
         if limit is not None and report.shares[name] > limit:
             raise ConfigError(
                 Message(
-                    "The audit {path!r} found more {what} than {name} = {limit:g} in [audit] "
-                    "lets pass.",
+                    "The audit {path!r} inferred more {what} than {name} = {limit:g} in "
+                    "[audit] allows.",
                     path=Name(path.name),
                     what=what,
                     name=Name(name),
@@ -212,7 +212,7 @@ def require_audited(service: Service, ptable: PTable) -> None:
         logger.warning(
             "%s",
             Message(
-                "the audit looked at {number} of {areas} areas, and at tables by area alone",
+                "the audit covered {number} of {areas} areas, and tables by area only",
                 number=report.n_areas_drawn,
                 areas=report.n_areas,
             ),

@@ -127,7 +127,7 @@ def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: s
         what = Message("hides cells") if job.suppression else Message("makes counts add up")
         raise ConfigError(
             Message(
-                "The job {path!r} {what}: ckm explain tells of noise alone.",
+                "The job {path!r} {what}: ckm explain covers noise only.",
                 path=Name(job.path.name),
                 what=what,
             ),

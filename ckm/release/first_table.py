@@ -44,7 +44,8 @@ def protect(
     Returns
     -------
     PublishedTable
-        The published numbers and nothing else: print it, or take ``to_pandas()``.
+        The published numbers and nothing else: print it, or take ``to_pandas()``. Its
+        ``measures(internal=True)`` gives figures of risk and utility, for the office.
 
     Raises
     ------

@@ -134,7 +134,7 @@ def weak_points(cost: TrainingCost, *, dataset_size: int, batch_size: int) -> li
         notes.append(
             Message(
                 "A delta of {delta:g} is not below 1 / {dataset_size}: a mechanism that "
-                "publishes somebody's record may have it. Take a smaller one.",
+                "publishes one record may have it. Take a smaller one.",
                 delta=cost.delta,
                 dataset_size=dataset_size,
             )

@@ -187,7 +187,7 @@ class Plan:
                     most_epsilon=_MOST_EPSILON,
                     epsilon=self.epsilon,
                 ),
-                hint=Message("so much protects nobody: publish without noise"),
+                hint=Message("so much gives no protection: publish without noise"),
             )
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:

@@ -143,7 +143,7 @@ def require_left(ledger: BudgetLedger, cost: Guarantee) -> None:
                 cost=said(str(cost)),
                 left=said(str(ledger.left)),
             ),
-            hint=Message("ask for less, or for a new budget from whoever sets it"),
+            hint=Message("ask for less, or for a new budget from its owner"),
         )
 
 

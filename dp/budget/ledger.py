@@ -492,7 +492,7 @@ class BudgetLedger:
                         left=remainder,
                         limit=limit,
                     ),
-                    hint=Message("ask for less, or for a new budget from whoever sets it"),
+                    hint=Message("ask for less, or for a new budget from its owner"),
                 )
 
 

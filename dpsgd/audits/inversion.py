@@ -94,7 +94,7 @@ def attribute_inversion(
     if prior.ndim != 1 or len(prior) < 2 or not (prior > 0).all():
         raise DPSGDError(
             Message("weights need a positive number for each of at least two values."),
-            hint=Message("leave out values that nobody has"),
+            hint=Message("leave out values that do not occur"),
         )
     require_confidence(confidence)
     hits = []

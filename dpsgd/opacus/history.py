@@ -157,7 +157,7 @@ def cost_of_history(
                 dataset_size=dataset_size,
                 delta=delta,
             ),
-            hint=Message("a mechanism that publishes somebody's record may have such a delta"),
+            hint=Message("a mechanism that publishes one record may have such a delta"),
         )
     epsilon, accountant = epsilon_of_parts(
         tuple((part.noise_multiplier, part.sampling_rate, part.steps) for part in history),
@@ -221,7 +221,7 @@ def charge_opacus(
                 "A checkpoint of Opacus does not tell {missing}.", missing=Name.each(missing)
             ),
             hint=Message(
-                "ask whoever trained: sampling is 'poisson', or 'shuffled' after "
+                "ask the person who trained it: sampling is 'poisson', or 'shuffled' after "
                 "poisson_sampling=False"
             ),
         )

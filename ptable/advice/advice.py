@@ -172,7 +172,7 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
     if infeasible is not None:
         return (
             Message(
-                "count {count} has no law at all: {binding}",
+                "no noise of mean zero exists for count {count}: {binding}",
                 count=infeasible.count,
                 binding=said(infeasible.binding),
             ),
@@ -228,9 +228,9 @@ def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
     end = high if variance > high else low
     yield (
         Message(
-            "p_stay {p_stay:g} goes with a variance of {names:.3g} at greatest "
-            "entropy, the other wishes need {way} {end:.6g}: prescribe p_stay, or let "
-            "the variance differ by row",
+            "p_stay {p_stay:g} goes with a variance of {names:.3g} at greatest entropy, "
+            "the other requirements need {way} {end:.6g}: prescribe p_stay, or let the "
+            "variance differ by row",
             p_stay=goal.p_stay,
             names=float(variance),
             way=way,

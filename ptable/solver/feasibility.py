@@ -332,7 +332,7 @@ def _advice(
         infeasible = next(row for row in rows if row.variance_min is None)
         names = [name for name, _ in _droppable(infeasible.problem)]
         return Message(
-            "relax {names}: count {count} has no law with mean zero at all",
+            "relax {names}: no noise of mean zero exists for count {count}",
             names=Enumeration(" or ", names or [Message("the noise values")]),
             count=infeasible.count,
         )

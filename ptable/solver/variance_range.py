@@ -52,7 +52,10 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
     bounds = variance_bounds(problem)
     if bounds is None:
         raise AssertionError(
-            Message("The row of count {count} has no law with mean zero.", count=problem.count)
+            Message(
+                "No noise of mean zero exists for the row of count {count}.",
+                count=problem.count,
+            )
         )
     place = place_in(problem, bounds)
     end = bounds[place == "greatest"]

@@ -545,7 +545,7 @@ class ScenarioFacts:
     designs: tuple[DesignFact, ...]
     refused: Mapping[str, str]
     risk: str = "q_worst"
-    utility: str = "hellinger_raw"
+    utility: str = "aad"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,8 +35,8 @@ class Field:
     ----------
     id
         Unique on the page.
-    name, label, definition
-        The variable, and what it means.
+    name, label, definition, responsibility
+        The variable, what it means, and who answers for it.
     shows
         Ways to show it; the first leaves it out.
     groups
@@ -56,6 +56,7 @@ class Field:
     groups: tuple[Group, ...]
     codes: str | None = None
     definition: str = ""
+    responsibility: str = ""
     find: str = ""
     n_found: int = 0
     n_categories: int = 0
@@ -192,6 +193,59 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Areas that look the same on a map.
+
+    Parameters
+    ----------
+    path
+        Their outlines, as SVG has them.
+    look
+        Their class, from 0; -1 for areas without a number.
+    is_hatched
+        Whether the margin of each is wider than its class.
+    name, figure, ends
+        Of an area that has a shape by itself: what it is called, and what its row says.
+    """
+
+    path: str
+    look: int
+    is_hatched: bool = False
+    name: str = ""
+    figure: float = 0.0
+    ends: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnMap:
+    """A map of one figure of a table.
+
+    Parameters
+    ----------
+    label
+        What the figure is.
+    size
+        Width and height.
+    edges
+        The ends of the classes, from low to high.
+    shapes
+        What is drawn.
+    n_areas, n_hatched
+        How many areas have a figure, and how many of these are hatched.
+    has_gaps
+        Whether some areas of the map have none.
+    """
+
+    label: str
+    size: tuple[int, int]
+    edges: tuple[float, ...]
+    shapes: tuple[Shape, ...]
+    n_areas: int
+    n_hatched: int
+    has_gaps: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """A table, or one page of it.
 
@@ -220,6 +274,8 @@ class Grid:
     views, figure
         Ways to look at its numbers, and their addresses; what they are, where they are made
         of published numbers.
+    map
+        A map of one of its columns.
     """
 
     labels: tuple[str, ...]
@@ -236,6 +292,7 @@ class Grid:
     share_of: ShareOf = ""
     views: tuple[Choice, ...] = ()
     figure: str = ""
+    map: DrawnMap | None = None
 
     @property
     def caption(self) -> str:
@@ -313,8 +370,8 @@ class PageFacts:
 
     Parameters
     ----------
-    title, description, source, unit, contact, updated
-        Of the service.
+    title, description, source, unit, contact, updated, revision, licence
+        Of the service; the licence is an address.
     languages
         Language → the address of the same page in it.
     language_given
@@ -361,6 +418,8 @@ class PageFacts:
     updated: str
     languages: dict[str, str]
     fields: tuple[Field, ...]
+    revision: str = ""
+    licence: str = ""
     language_given: str = ""
     populations: tuple[Choice, ...] = ()
     filter: str = ""

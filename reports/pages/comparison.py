@@ -51,7 +51,7 @@ def comparison_page(
             facts.sets,
             names,
             ident="possible-sets",
-            caption=words.say("The originals that may lie behind a published count"),
+            caption=words.say("Original counts compatible with a published count"),
             member="possible",
         ),
         "certainty": _certainty(words, facts, names),

@@ -212,7 +212,7 @@ def _masses(words: Words, facts: DecodingFacts) -> Table:
         lines.append(("everything", facts.mass))
     return (
         _amounts(
-            Lines(words, lines).text("What", lambda line: DECODED[line[0]].say(words)),
+            Lines(words, lines).text("Quantity", lambda line: DECODED[line[0]].say(words)),
             lambda line: line[1],
         )
         .number("Share of all reports", lambda line: line[1].estimate / facts.reports, "amount")

@@ -80,7 +80,7 @@ def _costs(words: Words, facts: DPTablesFacts) -> Table:
     return (
         Lines(words, facts.parts)
         .text("Table", lambda part: part.table)
-        .text("What", lambda part: _named(words, part.what))
+        .text("Quantity", lambda part: _named(words, part.what))
         .number("Cost", lambda part: part.cost)
         .number("Error, at most", lambda part: float(f"{part.error:.4g}"), kind="plain")
         .text("Of", lambda part: words.say(DP_ERRORS[part.of]) if part.of else "")
@@ -102,7 +102,7 @@ def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
     return (
         Lines(words, table.numbers)
         .text("Group", lambda row: row.subject or words.say("all"))
-        .text("What", lambda row: _named(words, row.name))
+        .text("Quantity", lambda row: _named(words, row.name))
         .number("Published", lambda row: _rounded(row.value))
         .number("Interval from", lambda row: _rounded(row.low))
         .number("to", lambda row: _rounded(row.high))

@@ -101,8 +101,8 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     if facts.whole.n_small:
         sentences.append(
             words.say_many(
-                "Of %(n)s small count no other count fits what is published.",
-                "Of %(n)s small counts no other count fits what is published.",
+                "%(n)s small count can be derived exactly from what is published.",
+                "%(n)s small counts can be derived exactly from what is published.",
                 facts.certain,
             )
         )
@@ -157,8 +157,8 @@ def _parts(words: Words, facts: ExposureFacts, name: str) -> Table:
         .number("Tables", lambda part: part.n_tables, "count")
         .number("Cells", lambda part: part.n_cells, "count")
         .number("Small counts", lambda part: part.n_small, "count")
-        .number("Found alone", lambda part: found(part, "alone"))
-        .number("Found together", lambda part: found(part, "together"))
+        .number("Inferred from one table", lambda part: found(part, "alone"))
+        .number("Inferred from all tables", lambda part: found(part, "together"))
         .table(name, words.say(_CAPTIONS[name]))
     )
 
@@ -171,8 +171,8 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
 
     ends = [(points[0].n_tables, whole.alone), (points[-1].n_tables, whole.alone)]
     first = words.say_many(
-        "of those of the %(n)s table asked for first",
-        "of those of the %(n)s tables asked for first",
+        "of the small counts of the %(n)s table requested first",
+        "of the small counts of the %(n)s tables requested first",
         growth.n_first,
     )
     lines = [
@@ -185,7 +185,7 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
             spots=spots([(p.n_tables, p.found_first) for p in points], growth.n_small_first),
         ),
         Curve(
-            name=say("of all, from the table of each alone"),
+            name=say("of all small counts, each from its own table alone"),
             spots=spots(ends, whole.n_small),
             is_marked=False,
             is_limit=True,
@@ -196,8 +196,8 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
     table = (
         Lines(words, points)
         .number("Tables", lambda point: point.n_tables, "count")
-        .number("Found of all", lambda point: point.found, "count")
-        .number("Found of the first", lambda point: point.found_first, "count")
+        .number("Inferred, of all tables", lambda point: point.found, "count")
+        .number("Inferred, of the first tables", lambda point: point.found_first, "count")
         .table("tables-asked-data", data.title)
     )
     return Row(
@@ -214,11 +214,19 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
 
 def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
     """List what to close, one after the other, and which noise would do instead."""
-    closed = _closures(words, facts.advice, words.say("Close"))
-    tables = [closed.table("advice-steps", words.say("What to close, one after the other"))]
+    closed = _closures(words, facts.advice, words.say("Withhold"))
+    tables = [
+        closed.table(
+            "advice-steps", words.say("Tables and levels to withhold, one after the other")
+        )
+    ]
     if facts.noise:
         noise = _closures(words, facts.noise, "[ptable]")
-        tables.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
+        tables.append(
+            noise.table(
+                "advice-noise", words.say("Alternative: more noise, with a new p-table")
+            )
+        )
     return tables
 
 
@@ -229,7 +237,7 @@ def _digests(words: Words, facts: ExposureFacts) -> Table:
         Lines(words, facts.digests.items())
         .text("Part", lambda line: names.get(line[0], line[0]))
         .column(Column(words.say("Digest")), lambda line: Cell(text=line[1], is_code=True))
-        .table("digests", words.say("What was looked at, by digest"))
+        .table("digests", words.say("Inputs of the audit, by digest"))
     )
 
 
@@ -243,5 +251,5 @@ def _closures(
         .number("Tables left", lambda line: line[1].n_tables, "count")
         .number("Cells", lambda line: line[1].n_cells, "count")
         .number("Small counts", lambda line: line[1].n_small, "count")
-        .number("Share found", lambda line: line[1].share, "share")
+        .number("Share inferred", lambda line: line[1].share, "share")
     )

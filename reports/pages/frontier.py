@@ -185,14 +185,16 @@ def _points(words: Words, facts: FrontierFacts) -> Table:
         Lines(words, list(enumerate(facts.points, start=1)))
         .number("No.", lambda line: line[0], "count")
         .number("Limit", lambda line: line[1].limit, "probability")
-        .number("Posterior of one", lambda line: line[1].figures.posterior, "probability")
-        .number("Of the set", lambda line: line[1].figures.posterior_set, "probability")
+        .number("Posterior of one count", lambda line: line[1].figures.posterior, "probability")
+        .number(
+            "Posterior of the set", lambda line: line[1].figures.posterior_set, "probability"
+        )
         .number("Loss", lambda line: line[1].figures.loss, "amount")
-        .number("No table loses less than", lambda line: line[1].bound, "amount")
+        .number("Lower bound of the loss", lambda line: line[1].bound, "amount")
     )
     if own:
         lines = lines.number(
-            "Against your design, %",
+            "Compared with your design, %",
             lambda line: 100 * (line[1].figures.loss / own - 1),
             "signed",
         )
@@ -200,7 +202,7 @@ def _points(words: Words, facts: FrontierFacts) -> Table:
         lines.number("Least variance", lambda line: line[1].figures.least_variance, "amount")
         .number("Greatest variance", lambda line: line[1].figures.largest_variance, "amount")
         .number("δ", lambda line: line[1].figures.neighbours, "probability")
-        .number("Stays at most", lambda line: line[1].figures.p_stay, "probability")
+        .number("Unchanged, at most", lambda line: line[1].figures.p_stay, "probability")
         .table("frontier-points", words.say("Certified tables of the frontier"))
     )
 
@@ -210,11 +212,13 @@ def _designs(words: Words, facts: FrontierFacts) -> Table:
         Lines(words, [*_numbered(facts).items()])
         .number("No.", lambda line: line[0], "count")
         .text("Design", lambda line: _name(words, line[1]))
-        .number("Posterior of one", lambda line: line[1].figures.posterior, "probability")
-        .number("Of the set", lambda line: line[1].figures.posterior_set, "probability")
+        .number("Posterior of one count", lambda line: line[1].figures.posterior, "probability")
+        .number(
+            "Posterior of the set", lambda line: line[1].figures.posterior_set, "probability"
+        )
         .number("Loss", lambda line: line[1].figures.loss, "amount")
         .number("Least loss at this posterior", lambda line: line[1].least, "amount")
-        .number("Least loss of its own reach", lambda line: line[1].alike, "amount")
+        .number("Least loss with the same limits", lambda line: line[1].alike, "amount")
         .number("Least variance", lambda line: line[1].figures.least_variance, "amount")
         .number("δ", lambda line: line[1].figures.neighbours, "probability")
         .text(
@@ -227,10 +231,12 @@ def _designs(words: Words, facts: FrontierFacts) -> Table:
             n_heads=2,
             notes=(
                 words.say(
-                    "Least loss at this posterior: no table within the limits of the frontier "
-                    "that tells no more loses less. Of its own reach: no table of the same "
-                    "largest noise and forbidden counts that is no worse by any limit, the "
-                    "posterior of the set among them, loses less; designs with bias have none."
+                    "Least loss at this posterior: the lower bound of the loss of all "
+                    "p-tables that keep the limits of the frontier and whose posterior is "
+                    "no higher. Least loss with the same limits: the lower bound of the "
+                    "loss of all p-tables with the same largest noise and the same "
+                    "forbidden counts that exceed this design in no limit, the posterior "
+                    "of the set among them; designs with bias have none."
                 ),
             ),
         )
@@ -256,7 +262,7 @@ def _limits(words: Words, facts: FrontierFacts) -> Table:
     lines.append((words.say("Priors, the first weighs the loss"), words.listed(names)))
     return (
         Lines(words, lines)
-        .text("What", lambda line: line[0])
+        .text("Quantity", lambda line: line[0])
         .text("Value", lambda line: line[1])
         .table("frontier-limits", words.say("What all points have in common"))
     )
@@ -290,8 +296,8 @@ def _attacks(words: Words, facts: FrontierFacts) -> Table:
             getattr,
             "share",
         )
-        .text("No more found", verdict)
-        .table("frontier-attacks", words.say("What attacks find, by design"))
+        .text("Attacks no more successful", verdict)
+        .table("frontier-attacks", words.say("Success of attacks, by design"))
     )
 
 

@@ -85,8 +85,8 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
     """Draw the methods by what is lost and by small counts found, persons if none is small."""
     trials = [m for m in facts.methods if m.criteria and m.kind != "exact"]
     criteria = {
-        "small_counts_found": words.say("small counts found"),
-        "found_by_differencing": words.say("persons found by two tables"),
+        "small_counts_found": words.say("small counts inferred"),
+        "found_by_differencing": words.say("persons disclosed by differencing two tables"),
     }
     name = next(
         (n for n in criteria if any(_criterion(m, n).share is not None for m in trials)), ""
@@ -107,7 +107,7 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
         for method, x, y in points
     ]
     upwards = criteria.get(name, "")
-    across = words.say("mean loss of a count")
+    across = words.say("average change of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
     rest = [_label(words, method) for method in facts.methods if method not in methods]
     notes = [TRIALS["loss"].say(words)]
@@ -203,12 +203,12 @@ def _released(words: Words, facts: MethodFacts) -> Table:
         .text("Table", lambda one: Cell(text=one.table, is_code=True))
         .text("Measure", lambda one: Cell(text=one.measure, is_code=True))
         .number("Cells", lambda one: one.cells, "count")
-        .number("Hidden", lambda one: one.hidden, "count")
+        .number("Suppressed", lambda one: one.hidden, "count")
         .text("Mean change", change)
-        .text("Hidden of all amounts", lost)
+        .text("Share of amounts suppressed", lost)
         .table(
             "methods-released",
-            words.say("What your method would release now, table by table"),
+            words.say("Result of your method, table by table"),
             notes=(TRIALS["released"].say(words),),
         )
     )
@@ -234,9 +234,7 @@ def _slides(words: Words, facts: MethodFacts) -> Table:
         .texts({name: _criterion_name(words, name) for name in names}, entry)
         .table(
             "methods-slides",
-            words.say(
-                "What slides say of the methods (INSEE, October 2024), and what was measured"
-            ),
+            words.say("Methods as described in slides (INSEE, October 2024), and as measured"),
             notes=(TRIALS["against_slides"].say(words),),
         )
     )
@@ -372,8 +370,8 @@ def _details(words: Words, facts: MethodFacts) -> Table:
     return (
         Lines(words, lines)
         .text("Method", lambda line: _label(words, line[0]))
-        .text("What it did", lambda line: line[1])
-        .table("methods-details", words.say("What some methods did besides"))
+        .text("Result", lambda line: line[1])
+        .table("methods-details", words.say("Further results of some methods"))
     )
 
 

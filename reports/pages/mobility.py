@@ -35,7 +35,7 @@ def mobility_page(words: Words, facts: MobilityFacts) -> tuple[str, dict[str, An
         "read": quantities(
             words,
             [Quantity(text, getattr(facts, name), "count") for name, text in _READ.items()],
-            name=mark("What"),
+            name=mark("Quantity"),
             value=mark("Number"),
         ).table("read", words.say("What was read")),
         "confidence": words.numbers.share(facts.confidence),
@@ -142,7 +142,9 @@ def _picture(words: Words, facts: MobilityFacts) -> Row:
         data = Curves(
             id=f"alone-{place}",
             title=_width(words, grain),
-            description=say("The share of persons told from everybody else, by points known."),
+            description=say(
+                "The share of persons who are unique in the file, by number of known points."
+            ),
             across=say("points known"),
             upwards=say("share (%)"),
         )
@@ -172,11 +174,11 @@ def _picture(words: Words, facts: MobilityFacts) -> Row:
             },
             lambda case, n: _cell(words, case[0].alone[case[1]][n]),
         )
-        .table("alone", say("Persons told from everybody else, by points known"))
+        .table("alone", say("Persons who are unique in the file, by number of known points"))
     )
     return Row(
         id="points-known",
-        title=say("Persons told from everybody else, by the points known of them"),
+        title=say("Persons who are unique in the file, by number of known points of them"),
         panels=panels(words, "points-known", [one for one in pictures if one[1]]),
         data=table,
     )

@@ -91,7 +91,10 @@ def figure_table(
 
 
 def _named(words: Words, design: DesignFact) -> Cell:
-    places = ((words.say("on the front"), design.front), (words.say("chosen"), design.chosen))
+    places = (
+        (words.say("on the frontier"), design.front),
+        (words.say("chosen"), design.chosen),
+    )
     return Cell(text=design.name, small=words.listed(text for text, holds in places if holds))
 
 
@@ -146,7 +149,7 @@ def points_map(
                 words, spot.upwards if name == upwards else spot.across, kinds[name]
             ),
         )
-        .table(f"{ident}-data", words.say("The two figures of the map"), n_heads=2)
+        .table(f"{ident}-data", words.say("Figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
     notes = (*_beaten(words, data, spots), *notes)

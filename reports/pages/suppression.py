@@ -113,21 +113,26 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
         .text("Search", lambda fact: _METHODS[fact.method].say(words))
         .number("Cells", lambda fact: fact.cells, "count")
         .number("Unsafe", lambda fact: fact.unsafe, "count")
-        .number("Hidden", lambda fact: fact.hidden, "count")
-        .number("Value hidden", lambda fact: fact.lost, "share")
+        .number("Suppressed", lambda fact: fact.hidden, "count")
+        .number("Value suppressed", lambda fact: fact.lost, "share")
     )
     if any(fact.gap is not None for fact in facts.measures):
         lines = lines.number("Cost not proven to be needed", lambda fact: fact.gap, "share")
     return lines.number("One possible value", lambda fact: fact.exact, "count").table(
         "measures",
-        say("What was hidden for each measure"),
+        say("Suppressed cells by measure"),
         notes=[
-            say("Whatever one measure hides is hidden in all columns of all tables."),
-            say("The value hidden is a share of all cells, totals among them."),
-            say("Hidden cells of one possible value are safe ones, hidden in vain."),
             say(
-                "What is not proven to be needed may be needed all the same: beside the exact "
-                "search, the proof looks at each sum alone."
+                "A cell suppressed for one measure is suppressed in all columns of all tables."
+            ),
+            say("The value suppressed is a share of the value of all cells, totals included."),
+            say(
+                "A suppressed safe cell with one possible value can be derived exactly: "
+                "its suppression protects nothing."
+            ),
+            say(
+                "A suppression without proof of its need may be needed nevertheless: "
+                "except in the exact search, the proof considers each sum separately."
             ),
         ],
     )
@@ -141,9 +146,9 @@ def _levels(words: Words, facts: SuppressionFacts) -> Table:
         .text("By", lambda line: ", ".join(line[0].columns) or words.say("the total"))
         .number("Cells", lambda line: line[0].cells, "count")
         .number("Unsafe", lambda line: line[0].primary, "count")
-        .number("Hidden for others", lambda line: line[0].secondary, "count")
-        .number("Hidden", lambda line: line[1] / max(line[0].cells, 1), "share")
-        .table("levels", words.say("Hidden cells by table and level"), n_heads=2)
+        .number("Secondary suppressions", lambda line: line[0].secondary, "count")
+        .number("Suppressed", lambda line: line[1] / max(line[0].cells, 1), "share")
+        .table("levels", words.say("Suppressed cells by table and level"), n_heads=2)
     )
 
 
@@ -164,7 +169,7 @@ def _links(words: Words, facts: SuppressionFacts) -> Table:
             "table-links",
             words.say("Tables that have cells in common"),
             n_heads=2,
-            notes=[words.say("Such cells are hidden in all tables or in none.")],
+            notes=[words.say("Such cells are suppressed in all tables or in none.")],
         )
     )
 
@@ -217,15 +222,15 @@ def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
         for mark in (_mark(cells, unsafe, hidden),)
     }
     legend = {
-        shade_of(_SHARES["U"]): words.say("U: unsafe"),
-        shade_of(_SHARES["H"]): words.say("H: hidden for the sake of others"),
+        shade_of(_SHARES["U"]): words.say("U: unsafe, primary suppression"),
+        shade_of(_SHARES["H"]): words.say("H: secondary suppression"),
         shade_of(_SHARES[""]): words.say("published"),
     }
     labels = Matrix(
         id=f"pattern-{place}",
-        title=words.say("Hidden cells of %(table)s", table=fact.table),
+        title=words.say("Suppressed cells of %(table)s", table=fact.table),
         description=words.say(
-            "The share of cells that is hidden, for each pair of categories."
+            "The share of cells that is suppressed, for each pair of categories."
         ),
         across=fact.across,
         down=fact.down,

@@ -48,15 +48,15 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
     ]
     groups = [name for name in all_groups if name not in _OFFICE]
     office = _swept_office(words, facts)
-    compared = words.say("Ways to synthesise compared") if facts.measures else ""
+    compared = words.say("Methods of synthesis compared") if facts.measures else ""
     return "synthesis.html", {
         "title": facts.title or compared or words.say("Synthetic records judged"),
         "headings": {
             "conclusion": words.say("Conclusion"),
             **{f"group-{n}": words.say(GROUPS[n]) for n in all_groups if n in _OFFICE},
-            **({"office": words.say("Amounts and dependence, by way")} if office else {}),
-            "pictures": words.say("At a glance"),
-            "judged": words.say("What was judged"),
+            **({"office": words.say("Amounts and dependence, by method")} if office else {}),
+            "pictures": words.say("Main results"),
+            "judged": words.say("Records evaluated"),
             **{f"group-{name}": words.say(GROUPS[name]) for name in groups},
             "definitions": words.say("Definitions"),
         },
@@ -137,11 +137,11 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
             {c: words.say(CONTROLS[c]) for c in controls},
             lambda line, c: _number(words, line[1], line[1].controls.get(c)),
         )
-        .text("Good values", lambda line: words.say(GOOD[FIGURES[line[1].name].good]))
+        .text("Reference values", lambda line: words.say(GOOD[FIGURES[line[1].name].good]))
         .table(
             f"figures-{group}",
             words.say(
-                "%(group)s: beside each figure, that of known records",
+                "%(group)s: each figure with that of reference records",
                 group=words.say(GROUPS[group]),
             ),
             n_heads=1 + several,
@@ -175,17 +175,17 @@ def _amounts(words: Words, facts: SynthesisFacts, *, by_part: bool = False) -> T
     return (
         table.number("Real records", lambda line: line[1].real, "amount")
         .number("Synthetic", lambda line: line[1].made, "amount")
-        .number("Off by", lambda line: _value(words, line[1]))
-        .number("Sampling alone", lambda line: line[1].sampling, "share")
+        .number("Error", lambda line: _value(words, line[1]))
+        .number("Sampling error", lambda line: line[1].sampling, "share")
         .table(
             "amounts-by-category" if by_part else "amounts",
             caption,
             n_heads=1 + several,
             notes=[
                 words.say(
-                    "Sampling alone: in 19 of 20 cases, another sample of as many real records "
-                    "is off by this at most. Totals are for as many records as there are real "
-                    "ones."
+                    "Sampling error: in 19 of 20 cases, the error of another sample of as "
+                    "many real records is no larger. Totals are for as many records as "
+                    "there are real ones."
                 )
             ],
         )
@@ -217,11 +217,11 @@ def _amounts_picture(words: Words, facts: SynthesisFacts) -> Figure | None:
     places = sorted(range(len(bars)), key=lambda k: order.index(lines[k].subject))[:_MOST_BARS]
     data = Bars(
         id="amounts-off",
-        title=words.say("How far off the amounts of the synthetic records are"),
+        title=words.say("Errors of amounts in the synthetic records"),
         description=words.say(
-            "A dot for each figure of an amount; a line for what sampling alone does."
+            "A dot for each figure of an amount; a line for the sampling error."
         ),
-        across=words.say("off by, as a share of the real records"),
+        across=words.say("error, as a share of the real records"),
     )
     svg = rows(
         words,
@@ -234,8 +234,8 @@ def _amounts_picture(words: Words, facts: SynthesisFacts) -> Figure | None:
     return (
         Lines(words, [lines[k] for k in places])
         .text("Amount", lambda one: _name(words, one))
-        .number("Off by", lambda one: (one.made or 0) / (one.real or 1) - 1, "share")
-        .number("Sampling alone", lambda one: one.sampling, "share")
+        .number("Error", lambda one: (one.made or 0) / (one.real or 1) - 1, "share")
+        .number("Sampling error", lambda one: one.sampling, "share")
         .figure(
             data,
             svg,
@@ -275,7 +275,7 @@ def _swept_office(words: Words, facts: SynthesisFacts) -> Table | None:
             {c: words.say(CONTROLS[c]) for c in controls},
             lambda one, c: _number(words, one, one.controls.get(c)),
         )
-        .table("office-by-way", words.say("Amounts and dependence, by way and epsilon"))
+        .table("office-by-way", words.say("Amounts and dependence, by method and epsilon"))
     )
 
 
@@ -343,7 +343,7 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
             description=_led(words, measure) or words.say(FIGURES[measure.name].meaning),
             across="ε" if is_log else "",
             upwards=words.say(
-                "good: %(values)s", values=words.say(GOOD[FIGURES[measure.name].good])
+                "reference: %(values)s", values=words.say(GOOD[FIGURES[measure.name].good])
             ),
             is_log_across=is_log,
             from_zero=FIGURES[measure.name].good == "low",
@@ -353,26 +353,28 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
     notes = [_led(words, measure) for measure in measures if len(lines) > 1]
     if facts.folds:
         text = words.say(
-            "Each point is the mean over %(n)s folds; the band goes from the lowest to the "
-            "highest fold, and is no interval of confidence.",
+            "Each point is the mean over %(n)s folds; the band extends from the lowest to "
+            "the highest fold, and is not a confidence interval.",
             n=words.numbers.count(facts.folds),
         )
         notes.insert(0, text)
     if facts.folds and any(UNPROTECTED in line for line in lines):
         notes.append(
-            words.say("Ways that are NOT DP as claimed are drawn; none is named best.")
+            words.say(
+                "Methods that are NOT DP as claimed are drawn, and never called the best."
+            )
         )
     if rest := len(lines) - len(ways):
         text = words.say(
-            "Drawn are the %(shown)s ways that are best at the first figure; "
-            "%(n)s more are in the table.",
+            "The %(shown)s methods with the best first figure are drawn; %(n)s more are in "
+            "the table.",
             shown=words.numbers.count(SHAPES),
             n=words.numbers.count(rest),
         )
         notes.append(text)
     return Row(
         id="by-way",
-        title=words.say("The most telling figures, beside those of known records"),
+        title=words.say("Main figures, with those of reference records"),
         panels=panels(words, "by-way", several),
         data=_by_way(words, measures, lines),
         notes=tuple(filter(None, notes)),
@@ -453,7 +455,7 @@ def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str])
         .text("Records", lambda key: words.say(CONTROLS[key[0]]) if key in controls else key[0])
         .number("ε", lambda key: key[1])
         .numbers({k: words.say(FIGURES[m.name].name) for k, m in enumerate(measures)}, entry)
-        .table("by-way-data", words.say("The figures drawn, by way"))
+        .table("by-way-data", words.say("The figures drawn, by method"))
     )
 
 
@@ -464,7 +466,7 @@ def _definitions(words: Words, facts: SynthesisFacts) -> Table:
         Lines(words, [one for name, one in FIGURES.items() if name in names])
         .text("Figure", lambda one: words.say(one.name))
         .text("Definition", lambda one: words.say(one.meaning))
-        .table("definition-table", words.say("What each figure is"))
+        .table("definition-table", words.say("Definitions of the figures"))
     )
 
 

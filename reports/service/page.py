@@ -4,11 +4,13 @@ import hashlib
 import math
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from footing.messages import Argument, Message, Name
+from reports.charts.area_map import area_map, legend
 from reports.charts.bars import bars_of_table
 from reports.errors import ReportError
-from reports.facts.service import PageFacts, SignInFacts, Try
+from reports.facts.service import Grid, PageFacts, SignInFacts, Try
 from reports.i18n.languages import LANGUAGES, Words, words_of
 from reports.render import environment, without_controls
 
@@ -56,9 +58,23 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             pictures=()
             if grid is None
             else bars_of_table(words, grid.chart, title=grid.caption, margin=grid.margin),
+            **_map(words, grid),
         )
     )
     return without_controls(html)
+
+
+def _map(words: Words, grid: Grid | None) -> dict[str, Any]:
+    """Return the drawing of a map and what its looks mean; neither where there is none."""
+    if grid is None or grid.map is None:
+        return {"area_map": "", "legend": []}
+    title = f"{grid.caption} – {grid.map.label}"
+    return {
+        "area_map": area_map(
+            words, grid.map, title=title, write=partial(_figure_words, words, grid.figure)
+        ),
+        "legend": legend(words, grid.map),
+    }
 
 
 def sign_in_page(facts: SignInFacts, *, language: str) -> str:
@@ -146,8 +162,8 @@ def _try_words(words: Words, other: Try) -> str:
             "Show “%(variable)s” by “%(level)s”", variable=other.variable, level=other.level
         ),
         "without": words.say("Leave out “%(variable)s”", variable=other.variable),
-        "unfiltered": words.say("Count everybody: remove the filter"),
+        "unfiltered": words.say("Count all persons: remove the filter"),
         "with": words.say("Add “%(variable)s”", variable=other.variable),
-        "all": words.say("Take all categories"),
+        "all": words.say("Select all categories"),
     }
     return says[other.kind]

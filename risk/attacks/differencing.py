@@ -138,7 +138,7 @@ class Differencing:
         people = truth_of(truth)
         if people.max() > 1:
             raise RiskError(
-                Message("truth must be 1 or 0 per line: one person is there, or nobody.")
+                Message("truth must be 1 or 0 per line: one person is there, or none.")
             )
         is_there = people.astype(bool)
         require_between(p_equal, name="p_equal", most=1.0)

@@ -13,23 +13,27 @@ if TYPE_CHECKING:
 
 #: Name → what the share is a share of. Of all but four, more is better.
 MEANINGS = {
-    "same_answer": Message("cells that are the same when a table is asked for twice"),
+    "same_answer": Message("cells with the same number when a table is requested twice"),
     "same_by_another_route": Message(
-        "cells that are the same in a margin, a filter or another table"
+        "cells with the same number in a margin, a filter or another table"
     ),
     "parts_below_totals": Message(
         "published parts that are no larger than their published total"
     ),
     "additive": Message("wholly published lines whose parts add up to their total"),
     "found_by_differencing": Message(
-        "persons whose category the difference of two tables singles out (less is better)"
+        "persons whose category the difference of two tables discloses (less is better)"
     ),
-    "sure_but_wrong": Message("persons for whom the difference singles out another category"),
-    "on_demand": Message("cells that are shown in tables that nobody planned"),
-    "decentral": Message("cells that are the same in tables that two offices make alone"),
-    "cells_lost": Message("cells that hold records and are not shown (less is better)"),
+    "sure_but_wrong": Message(
+        "persons for whom the difference of two tables indicates a wrong category"
+    ),
+    "on_demand": Message("cells shown in unplanned tables"),
+    "decentral": Message(
+        "cells with the same number in tables that two offices make independently"
+    ),
+    "cells_lost": Message("non-empty cells that are not shown (less is better)"),
     "small_counts_found": Message(
-        "small counts that a reader of all planned tables names rightly (less is better)"
+        "small counts that can be inferred from all planned tables (less is better)"
     ),
 }
 

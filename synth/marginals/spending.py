@@ -404,7 +404,7 @@ class Call:
         """
         names = {one.name for one in fields(cls)}
         if not record.keys() <= names:
-            raise CertificateError(Message("A call has an entry that nobody knows."))
+            raise CertificateError(Message("A call has an unknown entry."))
         texts = [record["what"], record["law"], *record["columns"]]
         numbers = [
             value for name, value in record.items() if name not in ("what", "law", "columns")

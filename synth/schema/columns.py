@@ -280,8 +280,8 @@ class Numeric(Column):
         if within:
             raise SchemaError(
                 Message(
-                    "The code of the missing {within!r} lies within the bounds: nobody could "
-                    "tell them apart.",
+                    "The code of the missing {within!r} lies within the bounds: they could "
+                    "not be distinguished.",
                     within=Name(within[0]),
                 ),
                 hint=Message("choose other bounds, or another code"),

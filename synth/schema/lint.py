@@ -94,7 +94,7 @@ def lint(
     elif records is not None and budget is not None:
         findings += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
-        text = Message("the unit is a record: whoever has several is protected less")
+        text = Message("the unit is a record: a person with several is protected less")
         findings.append(_finding("note", "unit", text))
     return [
         *findings,
@@ -209,7 +209,7 @@ def _of_column(column: Column, columns: int) -> Iterator[Finding]:
         return
     if not column.declared_by:
         yield _finding(
-            "warning", name, Message("nobody is named who declared the domain (declared_by)")
+            "warning", name, Message("declared_by is missing: who declared the domain?")
         )
     if column.size > _MANY:
         yield _finding(

@@ -203,7 +203,12 @@ def _refuse_reserved(labels: Sequence[str], request: Request, column: str) -> No
                     word=Name(word),
                     option=Name(option),
                 ),
-                hint=Message("choose another name with {option}_label", option=Name(option)),
+                hint=Message(
+                    "leave these records out by where, if they are totals in the data; or "
+                    "choose another name with total_label"
+                )
+                if option == "total"
+                else Message("choose another name with {option}_label", option=Name(option)),
             )
 
 

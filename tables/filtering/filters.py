@@ -452,6 +452,12 @@ _KIND_WORDS = {
 }
 
 
+_LITERAL_WORDS = {
+    "text": Message("text"),
+    "number": Message("number"),
+    "true/false": Message("true/false"),
+}
+
 _TYPE_HINTS = {
     "text": Message("write the code in quotes"),
     "date": Message("write the date as '2027-03-31'"),
@@ -480,7 +486,7 @@ def _error(
             "The filter compares {column!r}, {kind_words}, with a {value}.",
             column=Name(node.column),
             kind_words=_KIND_WORDS[kind],
-            value=said(value_kind),
+            value=_LITERAL_WORDS[value_kind],
         )
         hint = _TYPE_HINTS.get(kind, Message("write a number without quotes"))
         try:

@@ -209,7 +209,11 @@ def cure(text: str, *, decimal: str) -> str | None:
     """Say what helps with a text that would be a number if it were written otherwise."""
     other = "," if decimal == "." else "."
     if is_number(text, decimal=other):
-        return Message('where {mark} is the decimal mark: decimal = "{mark}"', mark=Name(other))
+        return Message(
+            'where {mark} is the decimal mark: decimal = "{mark}" in a job, --decimal {mark} '
+            "in a command",
+            mark=Name(other),
+        )
     bare = re.sub(r"(?<=[0-9])[ ,.'_\u00a0\u202f\u2019](?=[0-9]{3})", "", text)
     if is_number(bare, decimal=decimal) or is_number(bare, decimal=other):
         return Message("write numbers without a separator of thousands")

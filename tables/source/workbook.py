@@ -34,6 +34,14 @@ _KINDS = {
     "Duration": "times",
     "Bool": "true or false",
 }
+_KIND_WORDS = {
+    "numbers": Message("numbers"),
+    "texts": Message("texts"),
+    "dates": Message("dates"),
+    "times": Message("times"),
+    "true or false": Message("true or false"),
+    "others": Message("others"),
+}
 _MIXED = re.compile(r"contains \{(.*?)\}.*determine dtype for column (.*?)\n?\Z", re.DOTALL)
 _ERRORS = {
     "Div0": "#DIV/0!",
@@ -257,7 +265,7 @@ class _Workbook:
                 elif kinds == {"dates"}:
                     texts[place] = "datetime"
                 else:
-                    texts[place], mixed[place] = "string", " beside ".join(sorted(kinds))
+                    texts[place], mixed[place] = "string", _beside(sorted(kinds))
 
     def _require_texts(self, header: Sequence[str]) -> None:
         """Refuse types of columns that are not there."""
@@ -490,3 +498,11 @@ def _quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def _beside(kinds: Sequence[str]) -> Message:
+    """Name the kinds of cells of a column."""
+    words = _KIND_WORDS[kinds[0]]
+    for kind in kinds[1:]:
+        words = Message("{kinds} beside {kind}", kinds=words, kind=_KIND_WORDS[kind])
+    return words

@@ -173,7 +173,7 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
     if (seed is None) == (secret is None):
         raise RequestError(
             Message("A swap needs a seed or a secret, and not both."),
-            hint=Message("with a secret nobody else can draw the same households"),
+            hint=Message("with a secret, others cannot draw the same households"),
         )
     if secret is not None:
         return Secret(secret.derive("ckm record swapping v1"))

@@ -93,10 +93,10 @@ def test_the_recommendation_follows_from_the_numbers_of_the_page():
     assert (said["recommended"]["keep"], said["recommended"]["tried"]) == (2, 6)
     for sentence in (
         f"Recommended: {METHODS[best]}.",
-        "none of the 200 persons sought. Of the methods that keep these three rules (2 of 6)",
-        f"“{METHODS[least]}” moves counts less, by {change[least]:.3f} on average, but two",
-        "two tables find 130 of the 200 persons.",
-        f"lies {change[best]:.3f} persons or other units from the truth on average; in",
+        "none of the 200 persons tested. Of the methods that meet these three rules (2 of 6)",
+        f"“{METHODS[least]}” changes counts less, by {change[least]:.3f} on average, but the",
+        "two tables discloses 130 of the 200 persons.",
+        f"from the original one by {change[best]:.3f} persons or other units on average; in",
         "; in 70.0\N{NO-BREAK SPACE}% of the lines",
         "86.0\N{NO-BREAK SPACE}% are not shown",
     ):
@@ -106,15 +106,18 @@ def test_the_recommendation_follows_from_the_numbers_of_the_page():
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        ((EXACT, SWAPPED, AGAIN), "Fewest are found with Target record swapping: 130 of 200."),
-        ((EXACT, AGAIN, HIDDEN, OPEN), "of the 3 tried, none gives the same answer"),
+        (
+            (EXACT, SWAPPED, AGAIN),
+            "fewest are disclosed with Target record swapping: 130 of 200.",
+        ),
+        ((EXACT, AGAIN, HIDDEN, OPEN), "of the 3 tested, none gives the same answer"),
     ],
 )
 def test_where_no_method_keeps_the_rules_none_is_recommended(methods, words):
     page = report(*methods).html
     assert "No method is recommended" in page
     assert words in page
-    assert "Price:" not in page
+    assert "Cost:" not in page
     assert conclusion_of([EXACT]) == {}
 
 
@@ -150,14 +153,15 @@ def test_each_disagreement_is_marked_and_explained_by_what_was_measured():
     assert page.count("≠ ") == 5
     reasons = page.split("All other cells have the same number in both tables")
     assert "(found: 90.0\N{NO-BREAK SPACE}%)" in reasons[0].rpartition("<li>")[2]
-    reasons = page.split("Numbers drawn afresh hide the one person often")
+    reasons = page.split("Numbers drawn anew protect the one person often")
     assert "(found: 10.0\N{NO-BREAK SPACE}%)" in reasons[0].rpartition("<li>")[2]
 
 
 def test_methods_are_drawn_by_small_counts_found_and_loss_those_that_hide_cells_too():
     none = replace(OPEN, mean_loss=2.0, criteria=method("", small_counts_found=None).criteria)
     assert (
-        "persons found by two tables" in comparison_plot(facts(EXACT, none), language="en").svg
+        "persons disclosed by differencing two tables"
+        in comparison_plot(facts(EXACT, none), language="en").svg
     )
     svg = comparison_plot(facts(EXACT, HIDDEN, replace(OPEN, mean_loss=2.0)), language="en").svg
     drawn = [METHODS[m.kind][:10] in svg for m in (EXACT, HIDDEN, OPEN)]

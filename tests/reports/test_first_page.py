@@ -212,7 +212,7 @@ def test_the_figures_of_risk_follow_from_files_records_and_ptable(page, out, peo
     assert found["Small counts known as small"] == (
         share(part), f"{known:,} of {all_of:,} cells; Table of {name}", "✓ at most 98 %",
     )  # fmt: skip
-    attack = found["Small counts found from these tables together"]
+    attack = found["Small counts inferred from all tables together"]
     assert attack == ("not examined", "", "no limit set")
 
 

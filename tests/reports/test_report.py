@@ -128,7 +128,7 @@ def test_the_verdict_tells_failed_and_made_and_without_a_limit_apart(outcomes, w
     checks = tuple(CheckFact(name="keys", outcome=outcome) for outcome in outcomes)
     tree = parser.document_fromstring(internal(replace(made.release(), checks=checks)).html)
     assert tree.xpath("//p[starts-with(@class, 'verdict')]")[0].text_content() == (
-        f"{words[:-1]}; what all tables tell together was not examined."
+        f"{words[:-1]}; disclosure from all tables together was not assessed."
     )
 
 

@@ -38,7 +38,7 @@ _SHOWN = {
     "hellinger_raw": "Hellinger\n",
     "false_zeros_pct": "false\nzeros %",
 }
-_RISK, _LOSS = "q_worst_set", "hellinger_raw"
+_RISK, _LOSS = "q_worst_set", "aad"
 #: What tells of every table.
 _TALKATIVE = (
     "ckm.engine.engine",
@@ -85,7 +85,10 @@ _SUFFIXES = (".csv", ".svg", ".html", ".json")
     "--frontier",
     "has_frontier",
     is_flag=True,
-    help="For designs: the least that any p-table loses by the worst posterior, beside them.",
+    help=(
+        "For designs: also the frontier, the least loss of any p-table for each worst "
+        "posterior."
+    ),
 )
 @limit_options
 @with_terminal
@@ -334,7 +337,7 @@ def _show(terminal: Terminal, result: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    front = set(result.map.pareto(risk=_RISK))
+    front = set(result.map.pareto(risk=_RISK, utility=_LOSS))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
@@ -350,7 +353,8 @@ def _show(terminal: Terminal, result: Comparison) -> None:
     most = max(result.map.sensitive)
     terminal.out.print(table)
     terminal.out.print(
-        "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
+        "* on the frontier: no other is lower in both worst P(S | j) and mean |d|\n"
+        "J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    "
         "given away: certainly in S with one record more\n"
         f"All tables together, each of {result.count_histogram.distinct:,} distinct cells once."

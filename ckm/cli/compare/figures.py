@@ -35,7 +35,7 @@ def figures(
 ) -> None:
     """Shares of a released table, or changes since an earlier release, with intervals.
 
-    They are computed from published counts and the p-table alone. Intervals tell of the noise:
+    They are computed from published counts and the p-table alone. Intervals disclose the noise:
     publish those of one level, or none.
 
     Examples

@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 _ASSUMED = {
     "poisson": Message(
-        "Holds where each record joins each batch by its own coin; batches cut "
-        "from a shuffled file\nmay cost far more: --sampling shuffled."
+        "Holds where each record joins each batch independently; batches cut from a "
+        "shuffled file\nmay cost far more: --sampling shuffled."
     ),
     "fixed": Message(
         "Holds where each batch has as many records, drawn afresh without replacement."
     ),
     "shuffled": Message(
-        "Holds where each pass cuts the shuffled file into batches: nothing is "
-        "proved of shuffling,\nso that the noise alone counts. A customary figure "
-        "is no promise."
+        "Holds where each pass cuts the shuffled file into batches: nothing is proved of "
+        "shuffling,\nso that the noise alone counts. A customary figure is no guarantee."
     ),
 }
 
@@ -105,7 +104,7 @@ def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 def budget(
     terminal: Terminal, /, *, alphas: tuple[str, ...], sampling: str, **run: Any
 ) -> None:
-    """Tell what a training run with noisy gradients costs, before it starts.
+    """Compute the privacy cost of a training run with noisy gradients beforehand.
 
     The first epsilon is the least that is proved for batches drawn so. Below it stand those for
     other neighbours and by older formulas.
@@ -194,13 +193,15 @@ def noise(*, epsilon: float, **run: Any) -> None:
     "priors",
     multiple=True,
     type=float,
-    help="A belief before, from 0 to 1. Repeat; by default 0.01 and 0.5.",
+    help="A probability before the publication, from 0 to 1. Repeat; by default 0.01 and 0.5.",
 )
 @click.option(
     "--at-most", type=float, help="In place of epsilon: what the first --prior may become."
 )
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
-@click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
+@click.option(
+    "--table", is_flag=True, help="Probabilities after, by probabilities before and epsilon."
+)
 @output_options("A page with pictures, .html.", ".html")
 @common_options
 def meaning(
@@ -212,7 +213,7 @@ def meaning(
     output: Path | None,
     **cost: Any,
 ) -> None:
-    """Say in plain words what an epsilon promises.
+    """Explain the guarantee of an epsilon in plain words.
 
     Examples
     --------

@@ -31,7 +31,7 @@ _ENDINGS = (".csv", ".parquet")
 
 @click.group(cls=Group)
 def response() -> None:
-    """Let each person hide the own answer by chance, and estimate shares all the same.
+    """Randomise the answer of each person, and estimate shares (randomised response).
 
     Examples
     --------
@@ -104,7 +104,7 @@ def design(
     design: RandomisedResponse,
     respondents: int,
 ) -> None:
-    """Tell what an answer costs, and how sure the shares will be."""
+    """Compute the privacy cost of an answer, and the accuracy of the shares."""
     size = len(answers)
     errors = design.variance([1 / size] * size, respondents=respondents) ** 0.5
     half = NormalDist().inv_cdf(0.975) * float(errors.max())

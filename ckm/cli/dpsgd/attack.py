@@ -91,7 +91,7 @@ def attack(
         "attacks done", Message("they are about people in the data: keep them inside")
     )
     if any(rates.is_above for one in evidence for rates in one.attacks.values()):
-        terminal.warn("promise broken", Message("An attack is above what the promise allows."))
+        terminal.warn("promise broken", Message("An attack exceeds what the guarantee allows."))
         return CHECK_FAILED
     return 0
 
@@ -151,7 +151,7 @@ def _show(terminal: Terminal, several: list[Evidence]) -> None:
     at = several[0].attacks["loss"].rates[-1].false_positive_rate
     headings = (
         Message("training"), Message("attack"), Message("area"), Message("advantage"),
-        Message("at most"), Message("found at {share}", share=said(f"{at:g}")),
+        Message("at most"), Message("true positive rate at {share}", share=said(f"{at:g}")),
         Message("at most"),
     )  # fmt: skip
     terminal.table(headings, rows, is_plain=True)

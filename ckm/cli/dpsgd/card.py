@@ -21,7 +21,7 @@ _DOUBTS = {
     "trials": Message("several settings were tried, and their cost is not counted"),
     "seed": Message("the noise comes from a seed: a demonstration, not a release"),
     "touches": Message("the data were used beside training, which is not counted"),
-    "no-noise": Message("there is no noise: nobody is protected"),
+    "no-noise": Message("there is no noise: there is no protection"),
 }
 
 
@@ -34,7 +34,7 @@ _DOUBTS = {
     default="text",
     help="Of what is printed.",
 )
-@click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
+@click.option("--strict", is_flag=True, help="Exit code 1 also for every doubt.")
 @with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
     """Print the privacy card of a model; needs no PyTorch.
@@ -59,7 +59,7 @@ def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
                 "The model in {file!r} has no privacy card: it was trained without noise.",
                 file=Name(file.name),
             ),
-            hint=Message("it protects nobody: keep it inside"),
+            hint=Message("it gives no protection: keep it internal"),
         )
     click.echo(privacy_card.to_json() if form == "json" else _text(privacy_card))
     wrong = disagreements(privacy_card, plan=facts.plan)

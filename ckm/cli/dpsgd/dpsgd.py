@@ -44,7 +44,11 @@ def dpsgd() -> None:
 
 @dpsgd.command()
 @click.argument("file", type=_PATH)
-@click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
+@click.option(
+    "--epsilon",
+    type=float,
+    help="The guarantee of the model; none for a model trained without privacy.",
+)
 @click.option("-d", "--delta", type=float, default=1e-5, help="The delta.")
 @click.option(
     "--sampling",
@@ -58,7 +62,11 @@ def dpsgd() -> None:
     default="add-remove",
     help="The neighbours that the epsilon is for.",
 )
-@click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
+@click.option(
+    "--canaries",
+    is_flag=True,
+    help="Membership was drawn independently with probability one half.",
+)
 @click.option("--name", help="Of the model, on a page; by default that of the file.")
 @output_options("The findings: .json.", ".json")
 @with_terminal
@@ -75,7 +83,7 @@ def audit(
     name: str | None,
     output: Path | None,
 ) -> int:
-    """Set an attack's scores beside what the promise allows; exit code 1 if it is broken.
+    """Compare the scores of an attack with the guarantee; exit code 1 if it is violated.
 
     Example
     -------
@@ -112,9 +120,7 @@ def audit(
             "findings written", Message("they are about people in the data: keep them inside")
         )
     if evidence.is_refuted or rates.is_above:
-        terminal.warn(
-            "promise broken", Message("The scores are above what the promise allows.")
-        )
+        terminal.warn("promise broken", Message("The scores exceed what the guarantee allows."))
         return CHECK_FAILED
     return 0
 

@@ -68,7 +68,7 @@ def report(
     title: str,
     **options: Any,
 ) -> None:
-    r"""Make a page of what a run costs, reached, gave away or promises.
+    r"""Make a page on the cost, results, attacks or guarantee of a run.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def plan_options_without(*names: str) -> Callable[[Any], Any]:
 
 
 _COLUMNS = (
-    click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
+    click.option("--hidden-units", multiple=True, type=int, help="Width of a layer. Repeat."),
     click.option(
         "--number",
         "numbers",
@@ -103,8 +103,8 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
             changes.setdefault(section, {})[name] = options[name]
     for one, other in (("steps", "epochs"), ("epsilon", "noise_multiplier")):
         _replace(changes.get("plan", {}), one, other)
-    if options["hidden"]:
-        changes.setdefault("network", {})["hidden"] = [*options["hidden"]]
+    if options["hidden_units"]:
+        changes.setdefault("network", {})["hidden"] = [*options["hidden_units"]]
     columns = [_number(*entry) for entry in options["numbers"]]
     columns += [_codes(*entry) for entry in options["codes"]]
     if columns:
@@ -306,7 +306,7 @@ def _tell(terminal: Terminal, plan: Plan) -> None:
             Message("the noise comes from a seed: a demonstration, not a release"),
         )
     if not plan.noise_multiplier:
-        terminal.warn("no noise", Message("there is no noise: nobody is protected"))
+        terminal.warn("no noise", Message("there is no noise: there is no protection"))
 
 
 def _hint_rate(terminal: Terminal, job: TrainingJob, plan: Plan) -> None:
@@ -492,7 +492,7 @@ def predict(
     write_table(predictions, output)
     if facts.plan.is_demonstration:
         terminal.warn(
-            "demonstration", Message("the model is a demonstration: it protects nobody")
+            "demonstration", Message("the model is a demonstration: it gives no protection")
         )
     terminal.step(
         "predictions written", Message("written to {output}", output=Name(output.name))

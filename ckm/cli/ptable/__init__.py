@@ -16,7 +16,7 @@ __all__ = ["ptable"]
 
 @click.group(cls=Group)
 def ptable() -> None:
-    """Choose, build, look at, check and convert perturbation tables."""
+    """Choose, build, show, check and convert perturbation tables."""
 
 
 for _verb in (advise, build, check, convert, explore, frontier, show):

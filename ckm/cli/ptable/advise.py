@@ -55,7 +55,7 @@ _WISHES = {
     "--frontier",
     "has_frontier",
     is_flag=True,
-    help="Of a job: how far its design is from the possible, and what better would cost.",
+    help="With a job: distance of its design from the frontier, and cost of better ones.",
 )
 @attack_options
 @with_terminal
@@ -196,12 +196,12 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
         _show_limits(terminal, answer)
     nearest = alternatives(fields)
     if not nearest:
-        terminal.tell(Message("Every row can be met. Build it:"))
+        terminal.tell(Message("Every row is feasible. Build it:"))
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
         tell_noise(terminal, NoiseSpec(**fields))
         return True
     terminal.tell(
-        Message("Not every row can be met. The nearest requests that can, nearest first:")
+        Message("Not every row is feasible. The nearest feasible requests, nearest first:")
     )
     _show_alternatives(nearest)
     return True
@@ -220,7 +220,9 @@ def _judge_limits(terminal: Terminal, noise: NoiseSpec, file: Path) -> bool:
         if error.hint:
             terminal.tell(error.hint)
         return True
-    terminal.tell(Message("Some table keeps every limit. Build it once, and keep the file:"))
+    terminal.tell(
+        Message("A p-table within all limits exists. Build it once, and keep the file:")
+    )
     click.echo(f"  {shlex.join(['ckm', 'ptable', 'build', file.name, '-o', 'pt.parquet'])}")
     return True
 
@@ -233,7 +235,7 @@ def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines.append((span, *limits))
     columns = ("counts", Message("not smaller because"), Message("not larger because"))
-    terminal.table(columns, lines, left=columns, title=Message("What limits the variance"))
+    terminal.table(columns, lines, left=columns, title=Message("Limits of the variance"))
 
 
 def _show_alternatives(nearest: tuple[Alternative, ...]) -> None:
@@ -253,7 +255,7 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
     for text in conflicts(goal):
         terminal.tell(
             Message(
-                "These wishes exclude each other in a table of one variance: {text}.",
+                "These requirements are incompatible in a table of one variance: {text}.",
                 text=said(text),
             )
         )
@@ -261,7 +263,7 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
     if not proposals:
         return False
     if goal.p_stay is not None and not any(not one.missed for one in proposals):
-        terminal.tell(Message("No p-table fulfils every wish; these come nearest."))
+        terminal.tell(Message("No p-table meets every requirement; these are the nearest."))
     _show_figures(terminal, proposals)
     for number, one in enumerate(proposals, start=1):
         missed = [joined(", ", one.missed)] if one.missed else []
@@ -306,7 +308,7 @@ def _show_figures(terminal: Terminal, proposals: tuple[Advice, ...]) -> None:
     terminal.table(
         columns,
         lines,
-        title=Message("What the noise does"),
+        title=Message("Effect of the noise"),
         caption=Message(
             "V, stays, size, bits: variance, P(no noise), mean size and entropy of "
             "large counts; all rows: least and greatest P(no noise) where it may be; "

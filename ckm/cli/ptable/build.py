@@ -37,7 +37,7 @@ _mechanism_options = options(
         help="A known mechanism instead of solving.",
     ),
     click.option("--base", type=click.IntRange(min=2), help="What rounding rounds to."),
-    click.option("--epsilon", type=float, help="Rate of the discrete Laplace law."),
+    click.option("--epsilon", type=float, help="Rate of the discrete Laplace distribution."),
     click.option(
         "--edge",
         type=click.Choice(["clamp", "fold", "truncate"]),

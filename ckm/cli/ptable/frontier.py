@@ -89,7 +89,7 @@ def frontier(
     tables: Path | None,
     **options: Any,
 ) -> None:
-    """Draw the least that any p-table loses, by the worst posterior it allows.
+    """Draw the frontier: the least loss of any p-table for each worst posterior.
 
     All points keep the limits of the job, or, where it has none, are no worse than its design:
     no row of more variance, no smaller floor than 2 or its least variance, no larger δ of

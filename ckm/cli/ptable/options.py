@@ -146,7 +146,7 @@ _LIMIT_OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
         click.Choice(["entropy", "least-deviation", "least-variance", "least-hellinger"]),
         "What is best within limits; any of these options asks for a table by limits.",
     ),
-    ("sensitive", click.IntRange(min=1), "Counts 1..N that nobody may infer."),
+    ("sensitive", click.IntRange(min=1), "Counts 1..N that must not be inferred."),
     (
         "posterior",
         click.FloatRange(0, 1, min_open=True),
@@ -201,7 +201,7 @@ attack_options = options(
     click.option(
         "--attacks",
         is_flag=True,
-        help="Find the design that loses least of those with which attacks find no more.",
+        help="Find the design with the least loss with which attacks are no more successful.",
     ),
     click.option(
         "--share",

@@ -33,7 +33,7 @@ _CELLS = (1, 2, 5, 10, 20, 50)
     "--guarantee",
     "proves",
     is_flag=True,
-    help="What each count is guaranteed, privacy included.",
+    help="The guarantees of each count, privacy included.",
 )
 @click.option("--epsilon", type=float, default=1.0, help="For delta at this epsilon.")
 @click.option("--delta", type=float, default=1e-6, help="For epsilon at this delta.")
@@ -232,7 +232,7 @@ def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
             epsilon = "none" if row.epsilon == math.inf else upwards(row.epsilon)
             figures += [upwards(row.delta), epsilon]
         lines.append(figures)
-    title = Message("What each count is guaranteed")
+    title = Message("Guarantees by count")
     terminal.table(columns, lines, title=title, caption=proof.summary())
     if proof.has_privacy:
         _show_composed(terminal, proof)
@@ -264,7 +264,7 @@ def _show_composed(terminal: Terminal, proof: Guarantee) -> None:
             *(Message("{name}, large counts", name=name) for name in headings),
         ],
         lines,
-        title=Message("What cells that hold one record tell together"),
+        title=Message("Information from all cells that contain one record, together"),
         caption=(
             Message(
                 "Cells of different records have noise of their own. A cell that is shown "

@@ -47,7 +47,7 @@ def audit(
     reading: ReadOptions,
     **options: Any,
 ) -> None:
-    r"""Measure how easily persons are found in trips: points, home and work, moves, company.
+    r"""Measure how easily persons are identified in trips: points, home, work, moves.
 
     Examples
     --------

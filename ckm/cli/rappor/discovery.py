@@ -29,7 +29,7 @@ _SIZE = click.IntRange(1, 8)
 
 @click.group(cls=Group)
 def discovery() -> None:
-    r"""Find strings that nobody thought of: each client reports two pieces of its own.
+    r"""Discover strings outside the candidates: each client reports two pieces.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def encode(
     most = 2 * usual_cap(parameters) if cap is None else cap
     if cap is None and math.isinf(most):
         raise click.UsageError(
-            Message("These parameters protect nobody; say --cap inf if meant so.")
+            Message("These parameters give no protection; say --cap inf if this is intended.")
         )
     file = ledger or (secret_file or output).with_name("rappor-clients.db")
     with ClientLedger(file, secret=secret) as clients:

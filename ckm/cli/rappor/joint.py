@@ -46,8 +46,8 @@ def joint_command(
         --second-candidates systems.txt -o pairs.csv
 
     The n-th reports of both files must be of one client, as they are where both columns of a
-    file were encoded without --skip. Whoever has two reports of one client can put them
-    together: both losses add up.
+    file were encoded without --skip. Two reports of one client can be combined: both losses add
+    up.
     """
     from rappor.decoding.joint import joint
     from rappor.encoded import joined_reports

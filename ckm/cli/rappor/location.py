@@ -15,7 +15,7 @@ from ckm.cli.terminal.click_group import Group
     },
 )
 def location() -> None:
-    r"""Places of persons: what trips give away, and maps from randomised reports.
+    r"""Places of persons: disclosure by trips, and maps from randomised reports.
 
     Examples
     --------

@@ -33,8 +33,8 @@ _SHOWN_HASHES = (1, 2, 4)
 @click.option("--population", type=_COUNT, help="Number of clients.")
 @click.option("--candidates", "n_candidates", type=_COUNT, default=200, help="Values tested.")
 @click.option("--frequency", type=float, help="Share of clients to be found; else the best.")
-@click.option("--alpha", type=float, default=0.05, help="False discovery.")
-@click.option("--power", type=float, default=0.8, help="Chance to find.")
+@click.option("--alpha", type=float, default=0.05, help="False discovery rate.")
+@click.option("--power", type=float, default=0.8, help="Probability of detection.")
 @click.option(
     "--closed", "is_closed", is_flag=True, help="The candidates are all values there are."
 )
@@ -78,7 +78,7 @@ def params(
     force: bool,
     **options: Any,
 ) -> None:
-    r"""Find the design that sees most for a given privacy loss, or show one.
+    r"""Find the design with the smallest detectable frequency for a privacy loss, or show one.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def params(
     generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and
     Hadamard's response are compared at the loss of one report.
 
-    --delta is for a collector who mixes one report of each client and passes on neither
-    names nor order nor times: the loss to whoever sees the mixed reports alone.
+    --delta is for a collector who mixes one report of each client and passes on neither names
+    nor order nor times: the loss to an observer of the mixed reports alone.
     """
     if file is not None and output is not None:
         raise click.UsageError(Message("A file that is shown is not written: leave -o out."))

@@ -86,7 +86,7 @@ def collect(
     ckm rappor location collect trips.csv --person id --time at --place town \
         --areas areas.csv --secret secret.key -o places.json
 
-    Everybody reports cells of one level, for ever, and one point a period, drawn by the
+    Each person reports cells of one level, for ever, and one point a period, drawn by the
     secret. The file holds sums of randomised reports: no person, no place of one, no secret.
 
     A ledger adds up what each person has sent, over all files that it is kept for; reports
@@ -110,7 +110,7 @@ def collect(
     most = usual_cap(design.parameters[-1]) if cap is None else cap
     if cap is None and math.isinf(most):
         raise click.UsageError(
-            Message("These parameters protect nobody; say --cap inf if meant so.")
+            Message("These parameters give no protection; say --cap inf if this is intended.")
         )
     design = Collection(
         areas=zones.areas, f=f, p=p, q=q, cap=None if math.isinf(most) else most
@@ -253,10 +253,10 @@ def map_command(
     ckm rappor location map monday.json tuesday.json -o map.geojson
     ckm rappor location map places.json --shapes towns.geojson --code insee -o map.svg
 
-    A cell is shown where its estimate differs from nothing with certainty, and the cell
-    around it is shown; this is decided by estimates alone, as nobody has true numbers. Nothing
-    is told of the other cells. Several periods are taken together: the permanent noise does
-    not average out, and the intervals allow for that.
+    A cell is shown where its estimate differs from nothing with certainty, and the cell around
+    it is shown; this is decided by estimates alone, as true numbers are not known. Nothing is
+    published about the other cells. Several periods are taken together: the permanent noise
+    does not average out, and the intervals allow for that.
     """
     from functools import reduce
     from operator import add

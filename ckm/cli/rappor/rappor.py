@@ -45,7 +45,7 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
 )
 # claim rappor-loss
 def rappor() -> None:
-    r"""Collect answers that are private before they leave their owner.
+    r"""Collect randomised answers: noise is added before an answer leaves its owner (RAPPOR).
 
     From a design to counts
     -----------------------
@@ -142,7 +142,7 @@ def encode(
     most = usual_cap(parameters) if cap is None else cap
     if cap is None and math.isinf(most):
         raise click.UsageError(
-            Message("These parameters protect nobody; say --cap inf if meant so.")
+            Message("These parameters give no protection; say --cap inf if this is intended.")
         )
     file = ledger or (secret_file or output).with_name("rappor-clients.db")
     if file.resolve() in {path.resolve() for path in (data, output, params)}:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--origin", "origins", multiple=True, help="Of a page whose script may send.")
 @click.option("--listen", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8070, help="0: a free one.")
-@click.option("--dry-run", is_flag=True, help="Open the folder, take nothing.")
+@click.option("--dry-run", is_flag=True, help="Check the folder, accept no report.")
 @with_terminal
 # claim rappor-receiver
 def serve(
@@ -60,9 +60,9 @@ def serve(
     question and the period. Reports of other parameters, another question or period, damaged
     ones and those of a client that has answered are refused and counted in GET /metrics.
 
-    Who has answered is kept as a keyed hash until the period ends, then destroyed with its
-    key. Addresses are not looked at. Put a server with TLS before it, one that keeps no log
-    of addresses. Stop it with Ctrl-C or SIGTERM: what has arrived is written first.
+    Who has answered is kept as a keyed hash until the period ends, then destroyed with its key.
+    Addresses are not used. Put a server with TLS before it, one that keeps no log of addresses.
+    Stop it with Ctrl-C or SIGTERM: what has arrived is written first.
     """
     require_web()
     from ckm.service.collection import serve_reports

@@ -39,7 +39,7 @@ _CLIENTS = 10**6
 )
 @click.option("--values", type=click.IntRange(1, 10**5), default=200, help="Values there are.")
 @click.option(
-    "--unheld", type=click.IntRange(0, 10**5), default=0, help="Candidates that nobody holds."
+    "--unheld", type=click.IntRange(0, 10**5), default=0, help="Candidates without a holder."
 )
 @click.option(
     "--clients", type=click.IntRange(1, 10**12), help="That report; 1000000, or the source's."
@@ -73,7 +73,7 @@ def simulate(
     ckm rappor simulate --experiment google --seed 1 -o demo/
 
     The folder gets counts.json, counts.csv, candidates.txt and truth.csv. An experiment has
-    candidates that nobody holds, as its source has; it is decoded, and what was found stands
+    candidates without a holder, as its source has; it is decoded, and what was found stands
     beside what the source printed.
     """
     import numpy as np

@@ -29,7 +29,7 @@ def trip_options(*, is_required: bool = True) -> Callable[[Any], Any]:
             return verb(*args, columns=columns, **values)
 
         return options(
-            click.option("--person", required=is_required, help="The column of who it is."),
+            click.option("--person", required=is_required, help="The column of the person."),
             click.option("--time", required=is_required, help="The column of times."),
             click.option(
                 "--x", help="The column of coordinates in metres, or of the longitude."

@@ -30,7 +30,7 @@ def report(
     output: Path | None,
     lang: str | None,
 ) -> None:
-    r"""Tell what a model, a certificate or a saved evaluation says.
+    r"""Show the content of a model, a certificate or a saved evaluation.
 
     Examples
     --------

@@ -59,7 +59,7 @@ SANITISERS = {
     metavar="NAME=VALUE",
     help="A setting: 'k=5', 'reach=0.05', 'scale=100', 'share=0.1', 'least=3'. Repeat.",
 )
-@click.option("--seed", type=int, help="Draw the same again; whoever knows it can undo a swap.")
+@click.option("--seed", type=int, help="Draw the same again; it allows a swap to be undone.")
 @click.option(
     "-o",
     "--output",
@@ -82,11 +82,11 @@ def sanitise(
     force: bool,
     dry_run: bool,
 ) -> None:
-    r"""Change records by a sanitiser of old: NO PRIVACY GUARANTEE. To teach and to compare.
+    r"""Change records by a classical method, for comparison: NO PRIVACY GUARANTEE.
 
-    Microaggregation, swapping of ranks, noise, rotation, suppression, samples: as the survey of
-    chapter III has them. Nothing bounds what the records that come out give away. The name of
-    the file, a column of it and its certificate say so; keep it inside.
+    Microaggregation, swapping of ranks, noise, rotation, suppression, samples: as in the survey
+    of chapter III. The disclosure by the changed records has no bound. The name of the file, a
+    column of it and its certificate say so; keep it inside.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def sanitise(
         paper.write_text(document(facts), encoding="utf-8")
     terminal.warn(
         "no privacy guarantee",
-        Message("nothing bounds what these records give away: NO PRIVACY GUARANTEE"),
+        Message("the disclosure by these records has no bound: NO PRIVACY GUARANTEE"),
     )
     click.echo(str(target))
 

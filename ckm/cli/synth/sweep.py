@@ -55,7 +55,7 @@ def sweep(
     lang: str | None,
     dry_run: bool,
 ) -> int:
-    r"""Try many ways to synthesise on folds of the records, and measure what each makes.
+    r"""Compare methods of synthesis on folds of the records.
 
     Examples
     --------

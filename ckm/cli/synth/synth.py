@@ -57,7 +57,7 @@ _output_options = options(
 
 @synth.command()
 @click.argument("file", metavar="SCHEMA", type=PATH)
-@click.option("--data", type=PATH, help="Records; their columns are looked at, no value is.")
+@click.option("--data", type=PATH, help="Records; only their columns are read, no value.")
 @click.option("--records", type=int, help="About how many there are, a public number.")
 @click.option(
     "--epsilon", type=float, help="With --records: what noise will do to each column."
@@ -73,7 +73,7 @@ def check(
     epsilon: float | None,
     delta: float,
 ) -> int:
-    """Tell what a schema lacks, leaks or costs in accuracy; exit code 1 for errors."""
+    """Check a schema for errors (exit code 1), disclosure and cost in accuracy."""
     from synth import Budget, Schema, lint
 
     if (records is None) != (epsilon is None):
@@ -219,9 +219,7 @@ def _skeleton(header: Path, output: Path, *, force: bool, dry_run: bool) -> Sche
 )
 @click.option("--label", help="A column to predict.")
 @click.option("--table", "tables", multiple=True, help="A table that matters: 'age,sex'.")
-@click.option(
-    "--discover", type=float, help="Share of the budget for domains that nobody declared."
-)
+@click.option("--discover", type=float, help="Share of the budget for undeclared domains.")
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
 @click.option("--picture", type=PATH, help="Also draw the structure, as SVG.")
 @click.option("--ledger", type=PATH, help="The budget that pays: see ckm dp ledger.")
@@ -251,8 +249,8 @@ def fit(
 ) -> None:
     r"""Fit a model to confidential records (Parquet or CSV), for a budget at most.
 
-    A ledger is charged the whole budget once the records are read, before the first look at
-    them: a fit that fails afterwards is paid for.
+    A ledger is charged the whole budget once the records are read, before they are first used:
+    a fit that fails afterwards is paid for.
 
     A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
     its publication claims.
@@ -298,7 +296,9 @@ def fit(
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
-        terminal.warn("simulated", Message("the noise comes from a seed: nobody is protected"))
+        terminal.warn(
+            "simulated", Message("the noise comes from a seed: there is no protection")
+        )
     with contextlib.ExitStack() as files:
         # Both are checked first: the budget is spent by the fit.
         draft = files.enter_context(_written(output, force=force, dry_run=False))
@@ -341,7 +341,7 @@ def fit(
 @synth.command()
 @click.argument("file", metavar="MODEL", type=PATH)
 @click.option("-n", "--number", type=int, required=True, help="How many records.")
-@click.option("--seed", type=int, help="Draw the same records again; it protects nobody.")
+@click.option("--seed", type=int, help="Draw the same records again; this gives no protection.")
 @click.option("--condition", "conditions", multiple=True, help="'sex=F': all have this value.")
 @click.option("--where", help="What shall hold: \"age >= 16 and sex == 'F'\".")
 @click.option("--certificate", type=PATH, help="By default beside the records.")
@@ -528,7 +528,7 @@ def _payment(
         )
     if is_simulated:
         raise click.UsageError(
-            Message("Noise from a seed protects nobody, and no ledger pays for it.")
+            Message("Noise from a seed gives no protection, and no ledger pays for it.")
         )
     cost = Guarantee(
         epsilon=math.inf if budget.epsilon is None else budget.epsilon,

@@ -362,8 +362,8 @@ class JobSuppression(Section):
             reading.add(_WHERE, text, hint)
         for key in keys:
             text = Message(
-                "Counts are public by [[report.exceptions]], and would tell of sums of 0 that "
-                "{key} hides.",
+                "Counts are public by [[report.exceptions]], and would disclose sums of 0 "
+                "that {key} hides.",
                 key=Name(key),
             )
             reading.add(_WHERE, text, Message("remove {key}", key=Name(key)), key=key)

@@ -34,6 +34,7 @@ RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
 
 _OTHERS_MAY_READ = 0o077
 _CODE = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+_ADDRESS = r"^https?://[^\s<>\"{}|\\^`]+$"
 _Count = Annotated[int, Field(ge=1)]
 
 
@@ -51,6 +52,17 @@ class ServiceAbout(Section):
     contact: Label = optional("The contact for questions.", default="")
     unit: Words = optional("What is counted: persons.", default={})
     updated: dt.date | None = optional("Date of the data.")
+    issued: dt.date | None = optional("When the tables were first published.")
+    revision: Words = optional("What changed when the data were last revised.", default={})
+    licence: str = optional(
+        "Address of the licence of the numbers.", default="", pattern=f"^$|{_ADDRESS}"
+    )
+    address: str = optional(
+        "Where callers find the service, such as https://tables.example.org: links in answers "
+        "begin with it.",
+        default="",
+        pattern=f"^$|{_ADDRESS}",
+    )
     languages: Languages = optional(
         "Languages; the first is the default.", default=("en", "fr")
     )
@@ -71,12 +83,24 @@ class ServiceAbout(Section):
     )
 
 
-class OfferedVariable(JobVariable):
+class Described(Section):
+    """What readers are told of a variable or a figure where it is not that of the service."""
+
+    definition: Words = optional("What it means, for readers: a sentence or two.", default={})
+    source: Words = optional("Who is responsible for it.", default={})
+    contact: Label = optional("The contact for questions about it.", default="")
+    updated: dt.date | None = optional("Its date.")
+    revision: Words = optional("What changed when it was last revised.", default={})
+
+
+class OfferedVariable(JobVariable, Described):
     """A variable that the service offers, with its words by language."""
 
     name: Label = Field(description="A column, or the name of a hierarchy.")
-    definition: Words = optional("What it means, for readers: a sentence or two.", default={})
     is_area: bool = optional("Rules are judged area by area.", default=False)
+    map: FilePath | None = optional(
+        "The map of the areas, for pages with shares or rates; made by ckm service map."
+    )
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
     _places: Places = PrivateAttr(default_factory=Places)
 
@@ -93,6 +117,12 @@ class OfferedVariable(JobVariable):
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there; read what is said of areas."""
         super().add_problems(reading)
+        if self.map is not None:
+            where = ("variable", self.name)
+            reading.require_file(where, "map", self.map)
+            if not self.is_area:
+                text = Message("has a map and is no variable of areas.")
+                reading.add(where, text, Message("is_area = true, or leave map out"), key="map")
         if self.codelist is not None:
             add = partial(reading.add, ("variable", self.name), key="codelist")
             self._places = read_places(self.codelist, add=add)
@@ -146,7 +176,7 @@ class ServiceZone(Section):
         )
 
 
-class ServiceRate(Section):
+class ServiceRate(Described):
     """A rate: some categories of a variable for so many persons of others."""
 
     name: str = Field(description="Its code in requests.", pattern=_CODE)
@@ -234,6 +264,10 @@ class ServiceAccess(Section):
         "What the office has to say where the mode is open and the public filters.",
         default=False,
     )
+    mcp: bool = optional(
+        "Let language models ask at /mcp, by the Model Context Protocol, as any caller.",
+        default=False,
+    )
     origins: Items[Label] = optional(
         'Web sites whose scripts may ask (CORS); ["*"] for all.', default=()
     )
@@ -284,8 +318,8 @@ class ServiceAccess(Section):
         is_open = self.mode == "open" and self.filters == "public"
         if is_open and not self.accepts_reconstruction:
             text = Message(
-                'filters = "public" in an open service lets anybody reconstruct the true '
-                "counts, from some hundred filtered tables."
+                'filters = "public" in an open service allows every user to reconstruct '
+                "the true counts, from some hundred filtered tables."
             )
             words = Message(
                 'accepts_reconstruction = "{reconstruction}"',
@@ -323,7 +357,7 @@ class ServiceAudit(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note an audit that nothing would come of."""
         if self.report is not None and self.largest_share is None:
-            text = Message("report needs largest_share: how much may be found?")
+            text = Message("report needs largest_share: what share may be inferred?")
             reading.add(
                 ("audit",),
                 text,

@@ -131,8 +131,8 @@ class Service(SettingsFile, title="A service of ckm"):
         if self.ledger is None:
             sentences.append(
                 Message(
-                    "without [ledger] nobody compares requests with what was published: two "
-                    "tables that differ by one person give that person away"
+                    "without [ledger] requests are not compared with what was published: "
+                    "two tables that differ by one person disclose that person"
                 )
             )
         elif not self.official:
@@ -145,9 +145,9 @@ class Service(SettingsFile, title="A service of ckm"):
         if self.is_unaudited:
             sentences.append(
                 Message(
-                    "not audited: what all tables of this service tell together was not "
-                    "examined; ckm audit {file} -o audit.json does it, and report in [audit] "
-                    "names it",
+                    "not audited: disclosure from all tables of this service together was "
+                    "not assessed; ckm audit {file} -o audit.json does it, and report in "
+                    "[audit] names it",
                     file=Name(self.path.name),
                 )
             )
@@ -161,13 +161,13 @@ class Service(SettingsFile, title="A service of ckm"):
             )
             can = (
                 Message(
-                    "whoever may filter can reconstruct the true counts from some hundred "
-                    "tables, with a ledger too"
+                    "users who may filter can reconstruct the true counts from some "
+                    "hundred tables, with a ledger too"
                 )
                 if self.access.projects is None and not self.has_accounts_in_ledger
                 else Message(
-                    "the account bounds what each project finds by itself, not what several "
-                    "find together"
+                    "the account limits what each project infers by itself, not what "
+                    "several infer together"
                 )
             )
             sentences.append(

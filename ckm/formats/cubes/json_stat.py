@@ -29,8 +29,14 @@ _CHUNK = 1 << 16
 _MAX_DECIMALS = 15
 
 
-def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as JSON-stat."""
+def write_json_stat(
+    table: PublishedTable,
+    stream: IO[bytes],
+    about: TableAbout,
+    *,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a table as JSON-stat, with what else the document says of it."""
     cube = cube_of(table, about, what="JSON-stat")
     names = list(table.measures)
     contents = free_name(CONTENTS, [axis.name for axis in cube.axes])
@@ -38,7 +44,7 @@ def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout)
     mask = np.stack([hidden(values) for values in table.measures.values()], axis=1).ravel()
     size = cube.size * len(names)
     is_full = 2 * len(place) >= size and bool((np.diff(cube.place) > 0).all())
-    head = _head(cube, table, contents, has_status=bool(mask.any()))
+    head = merged(_head(cube, table, contents, has_status=bool(mask.any())), more or {})
     stream.write(_dumps(head)[:-1].encode() + b',"value":' + (b"[" if is_full else b"{"))
     texts = _numbers(table)
     if is_full:
@@ -55,6 +61,20 @@ def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout)
             b',"status":' + _dumps({str(p): SUPPRESSED for p in place[mask].tolist()}).encode()
         )
     stream.write(b"}\n")
+
+
+def merged(document: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Put more into a document: into its objects by name, behind its lists."""
+    content = dict(document)
+    for name, value in more.items():
+        own = content.get(name)
+        if isinstance(own, Mapping) and isinstance(value, Mapping):
+            content[name] = merged(own, value)
+        elif isinstance(own, list) and isinstance(value, list):
+            content[name] = [*own, *value]
+        else:
+            content[name] = value
+    return content
 
 
 def _numbers(table: PublishedTable) -> NDArray[Any]:

@@ -109,7 +109,7 @@ def require_parameters(threshold: int | None, smallest: int) -> None:
                 max_width=MAX_WIDTH,
                 threshold=Argument(threshold),
             ),
-            hint=Message("2 is usual: neither of two people finds the other"),
+            hint=Message("2 is usual: neither of two persons can infer the other"),
         )
     if type(smallest) is not int or smallest < 1:
         raise ConfigError(

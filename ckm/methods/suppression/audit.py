@@ -195,7 +195,7 @@ def audit(
             Message(
                 "The audit had intervals to compute for longer than limit_s: those of "
                 "{number:,} hidden cells are left out. That unsafe cells are protected as "
-                "demanded, and which cells have one possible value, is looked at for all.",
+                "demanded, and which cells have one possible value, is examined for all.",
                 number=n_unknown,
             ),
             extra={"event": "intervals left out"},

@@ -555,9 +555,7 @@ def _require_open(primary: Primary, visible: Flags | None, published: Flags) -> 
         raise UnprotectedError(
             both,
             Message("{size:,} cells are unsafe, and are to be kept.", size=both.size),
-            hint=Message(
-                "whoever publishes them nevertheless calls them safe, in a file of cells"
-            ),
+            hint=Message("to publish them nevertheless, declare them safe in a file of cells"),
         )
 
 

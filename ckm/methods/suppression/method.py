@@ -310,9 +310,9 @@ class CellSuppression:
                 logger.warning(
                     "%s",
                     Message(
-                        "The pattern is that of the release {folder!r}, of the same records "
-                        "with the same demands. Remove its folder, if nobody has seen it, for "
-                        "another one.",
+                        "The pattern is that of the release {folder!r}, of the same "
+                        "records with the same demands. Remove its folder, if it was not "
+                        "published, for another one.",
                         folder=Name(same.folder),
                     ),
                     extra={"event": "earlier pattern"},
@@ -462,8 +462,9 @@ def _beside(choose: Callable[..., HiddenCells], earlier: EarlierPatterns) -> Hid
     logger.warning(
         "%s",
         Message(
-            "Releases of the same records have other tables or demands: {folders}. What they "
-            "hid stays hidden, and what they show is known. Remove those that nobody has seen.",
+            "Releases of the same records have other tables or demands: {folders}. What "
+            "they hid stays hidden, and what they show is known. Remove those that were "
+            "not published.",
             folders=Name.each(earlier.folders),
         ),
         extra={"event": "earlier pattern"},
@@ -482,8 +483,8 @@ def _beside(choose: Callable[..., HiddenCells], earlier: EarlierPatterns) -> Hid
                 problem=said(error.problem),
             ),
             hint=Message(
-                "publish tables without the new cells, or with the demands of that release; "
-                "or remove its folder, if nobody has seen it"
+                "publish tables without the new cells, or with the demands of that "
+                "release; or remove its folder, if it was not published"
             ),
             places=error.places,
         ) from None

@@ -271,10 +271,10 @@ class Originals:
             logger.warning(
                 "%s",
                 Message(
-                    "The columns and filters of all tables tell more than {number} groups of "
-                    "records apart. Who knows which of them are empty, or stands in several "
-                    "tables, is not protected against. Release fewer tables together, or "
-                    "tables of fewer categories.",
+                    "The columns and filters of all tables distinguish more than {number} "
+                    "groups of records. There is no protection against readers who know "
+                    "which of them are empty, or are in several tables. Release fewer "
+                    "tables together, or tables of fewer categories.",
                     number=_MAX_FINEST,
                 ),
                 extra={"event": "groups left out"},

@@ -73,7 +73,9 @@ def _changed(
     if problem.coalition:
         outside = replace(problem, coalition=0)
         yield (
-            Message("coalition = 0 would do: outsiders do not find them, contributors do"),
+            Message(
+                "coalition = 0 would do: protection against outsiders, not against contributors"
+            ),
             outside,
         )
     for share in _SHARES:

@@ -268,9 +268,7 @@ def _targets(
     public = Path(os.path.realpath(place_of(folder, "public")))
     if edition == "internal" and Path(os.path.realpath(output)).is_relative_to(public):
         raise ReleaseError(
-            Message(
-                "The internal edition does not go into public/: it tells of original counts."
-            ),
+            Message("The internal edition does not go into public/: it shows original counts."),
             hint=Message("choose another place, or make the public edition"),
         )
     # Tables are linked from the folder of the page, wherever that is.

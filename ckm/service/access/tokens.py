@@ -121,8 +121,8 @@ class TokenFile:
         if "digest" not in content:
             logger.warning(
                 Message(
-                    "the file of tokens has no digest, as in older versions: that nobody "
-                    "changed it cannot be told; ckm token add or revoke writes one"
+                    "the file of tokens has no digest, as in older versions: whether it "
+                    "was changed cannot be checked; ckm token add or revoke writes one"
                 ),
                 extra={"event": "tokens without digest"},
             )

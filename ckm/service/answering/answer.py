@@ -18,6 +18,7 @@ from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
 from ckm.service.answering.table_layout import slices_of, table_of
 from ckm.service.answering.variables import offered_variables
+from ckm.service.maps.area_map import open_map
 from ckm.service.rules.areas import commonest, judge_areas
 from ckm.service.rules.shape import Finding, judge_shape
 from ptable.lookup import margin_of_error
@@ -153,6 +154,7 @@ class Answerer:
             if variable.axis.size > _MANY:
                 for language in service.about.languages:
                     variable.find("", language)  # so that the first search is as fast as all
+        self.area_map = open_map(self.variables.get(service.area or ""))
         self.planner = Planner(
             self._prepared,
             self.variables,

@@ -79,7 +79,7 @@ def population_conditions(
             ),
             hint=Message(
                 "declare it otherwise, or drop it: the tables of two populations together "
-                "give away the records that are in one of them alone"
+                "disclose the records that are in one of them alone"
             ),
         )
     ranks = prepared.axes[POPULATIONS].levels[0].ranks

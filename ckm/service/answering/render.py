@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS, TableAbout, to_bytes
 from ckm.formats.about import with_noise
+from ckm.formats.content import checked
 from ckm.formats.csv_text import without_formulas
+from ckm.formats.cubes.json_stat import write_json_stat
 from ckm.formats.derivations import derivations_of
 from ckm.formats.words import category_labels
+from ckm.service.answering.documentation import documentation_of
 from ckm.service.answering.messages import say
 from footing.messages import Message
 
@@ -166,6 +170,30 @@ def _category_labels(
     return {name: labels for name, labels in by_variable.items() if labels}
 
 
+def _document(
+    answer: Answer,
+    about: TableAbout,
+    *,
+    service: Service,
+    variables: Mapping[str, Variable],
+    language: str,
+) -> bytes:
+    """Write JSON-stat with all that is known of the table: one document, data and metadata."""
+    assert answer.table is not None  # noqa: S101  (the caller looked)
+    abouts = {language: about}
+    for other in service.about.languages:
+        if other != language:
+            abouts[other] = about_answer(
+                answer, service=service, variables=variables, language=other
+            )
+    more = documentation_of(
+        answer, abouts, service=service, variables=variables, language=language
+    )
+    stream = io.BytesIO()
+    write_json_stat(checked(answer.table), stream, about, more=more)
+    return stream.getvalue()
+
+
 def render(
     answer: Answer,
     *,
@@ -182,8 +210,11 @@ def render(
     about = about_answer(answer, service=service, variables=own, language=language)
     escapes = format == "csv" and service.job.output.csv_formulas == "escape"
     table = without_formulas(answer.table) if escapes else answer.table
-    body = to_bytes(table, format, about=about)
     kind = FORMATS[format]
+    if kind.name == "json-stat2":
+        body = _document(answer, about, service=service, variables=own, language=language)
+    else:
+        body = to_bytes(table, format, about=about)
     headers = {"Content-Language": language}
     if answer.withheld:
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())

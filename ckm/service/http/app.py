@@ -17,10 +17,11 @@ from ckm.service.access.tokens import Caller
 from ckm.service.answering.messages import ClientError
 from ckm.service.http.middleware import RequestLimits
 from ckm.service.http.openapi import openapi
+from ckm.service.http.openapi_examples import examples_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, ZoneBody, parse_body
 from ckm.service.http.request_context import Call, RequestContext
 from ckm.service.http.request_parsing import DEEP, parameters_of
-from ckm.service.http.routes import metadata, tables, zones
+from ckm.service.http.routes import catalogue, mcp, metadata, tables, zones
 from ckm.service.page import Page
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ ENDPOINTS = (
         body=SelectionBody,
     ),
     Endpoint("GET /config", metadata.get_config),
+    Endpoint("GET /catalogue", catalogue.get_catalogue),
     Endpoint(
         "POST /requests",
         tables.post_request,
@@ -162,12 +164,16 @@ ENDPOINTS = (
     Endpoint("GET /metrics", tables.get_metrics, parameters=(), cost=None, is_cached=False),
 )
 
+# It describes itself to its clients: OpenAPI has it not.
+_MCP = Endpoint("POST /mcp", mcp.post_mcp, is_cached=False)
+_MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]
+
 
 def make_app(table_service: TableService) -> ASGIApp:
     """Make the application of a service."""
     service = table_service.service
     context = RequestContext(table_service)
-    description = openapi(ENDPOINTS, service)
+    description = openapi(ENDPOINTS, service, examples_of(table_service))
 
     async def describe(_: Request) -> JSONResponse:
         return JSONResponse(description)
@@ -176,6 +182,7 @@ def make_app(table_service: TableService) -> ASGIApp:
         routes=[
             Route("/openapi.json", describe),
             *(endpoint.route(context) for endpoint in ENDPOINTS),
+            *([_MCP.route(context)] if service.access.mcp else []),
             *Page(context).routes(),
         ],
         exception_handlers={
@@ -190,7 +197,10 @@ def make_app(table_service: TableService) -> ASGIApp:
             application,
             allow_origins=list(service.access.origins),
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-None-Match"],
+            allow_headers=[
+                *("Authorization", "Content-Type", "If-None-Match"),
+                *(_MCP_HEADERS if service.access.mcp else ()),
+            ],
             expose_headers=_EXPOSED,
         )
     return RequestLimits(

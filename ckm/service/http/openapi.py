@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
+from ckm.service.answering.catalogue import MEDIA_TYPE
 from ckm.service.answering.messages import notice_of
 from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.http.request_bodies import RequestBody, body_schemas
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.http.app import Endpoint
+    from ckm.service.http.openapi_examples import Examples
 
 _SCHEMA = "#/components/schemas/"
 _SAID = read_data("ckm.service.http", "openapi.toml")
@@ -28,7 +30,9 @@ _ANSWERS["get_table"] = _ANSWERS["list_tables"]["properties"]["tables"]["items"]
 _ALWAYS = {400, 413, 500, 503}
 
 
-def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
+def openapi(
+    endpoints: Sequence[Endpoint], service: Service, examples: Examples
+) -> dict[str, Any]:
     """Return the description of the API."""
     info = {
         "title": service.about.title[service.about.languages[0]],
@@ -40,7 +44,7 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         operations = paths.setdefault(endpoint.path.replace(":path", ""), {})
-        operations[endpoint.method.lower()] = _operation(endpoint, service)
+        operations[endpoint.method.lower()] = _operation(endpoint, service, examples)
     schemas = {**_SAID["schemas"], **body_schemas(_SCHEMA)}
     return {
         "openapi": "3.1.0",
@@ -50,14 +54,20 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint, service: Service) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, service: Service, examples: Examples) -> dict[str, Any]:
     summary = inspect.getdoc(endpoint.answer) or ""
     operation: dict[str, Any] = {
         "summary": summary.partition("\n")[0],
         "operationId": endpoint.answer.__name__,
         "parameters": [
-            *(_place(name, service) for name in re.findall(r"{(\w+)", endpoint.path)),
-            *(_parameter(name, endpoint, service) for name in endpoint.parameters),
+            *(
+                _place(name, service) | _example(name, examples)
+                for name in re.findall(r"{(\w+)", endpoint.path)
+            ),
+            *(
+                _parameter(name, endpoint, service) | _example(name, examples)
+                for name in endpoint.parameters
+            ),
         ],
         "responses": _responses(endpoint),
     }
@@ -68,10 +78,9 @@ def _operation(endpoint: Endpoint, service: Service) -> dict[str, Any]:
             {name: [] for name in _SAID["security"]},
         ]
     if endpoint.body is not None:
-        content = {
-            "schema": {"$ref": _SCHEMA + endpoint.body.__name__},
-            "example": _SAID["examples"][endpoint.body.__name__],
-        }
+        content: dict[str, Any] = {"schema": {"$ref": _SCHEMA + endpoint.body.__name__}}
+        if bodies := examples.bodies[endpoint.body.__name__]:
+            content["examples"] = {name: {"value": body} for name, body in bodies.items()}
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
 
@@ -85,6 +94,8 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         content[FORMATS["json-stat2"].media_type] = {"schema": {"$ref": _SCHEMA + "Table"}}
     if endpoint.path == "/metrics":
         content = {"text/plain": {}}
+    if endpoint.path == "/catalogue":
+        content = {MEDIA_TYPE: {"schema": schema}}
     problem = {"application/problem+json": {"schema": {"$ref": _SCHEMA + "Problem"}}}
     budget = _HEADERS["budget"] if endpoint.is_table else {}
     responses: dict[str, Any] = {
@@ -123,6 +134,12 @@ def _problems_of(endpoint: Endpoint) -> set[int]:
     if endpoint.body is not None:
         may |= {408, 422}
     return may
+
+
+def _example(name: str, examples: Examples) -> dict[str, Any]:
+    """Return the example of a parameter, where it has one."""
+    values = examples.parameters
+    return {"example": values[name]} if name in values else {}
 
 
 def _place(name: str, service: Service) -> dict[str, Any]:

@@ -17,6 +17,12 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class TextBody(_Body):
+    """A body that may name the language of its answer."""
+
+    lang: _Text | None = Field(default=None, description="Language of the answer: en or fr.")
+
+
 class VariableSelectionBody(_Body):
     """The categories of one variable."""
 
@@ -42,8 +48,8 @@ class SelectionBody(_Body):
     placement: PlacementBody | None = None
 
 
-class RequestBody(_Body):
-    """A table in the words of a job file."""
+class TableBody(_Body):
+    """A table in the words of a job file, whatever becomes of it."""
 
     dimensions: list[_Text] = Field(default=[], max_length=100, description="Variables.")
     margins: Literal["all", "none"] | Annotated[list[list[_Text]], Field(max_length=1000)] = (
@@ -75,6 +81,11 @@ class RequestBody(_Body):
     zones: dict[_Text, _Codes] = Field(
         default={}, description="Name → the areas whose published counts are added up."
     )
+
+
+class RequestBody(TableBody):
+    """A table in the words of a job file."""
+
     format: _Text = Field(
         default="json-stat2",
         description="Format of the answer.",
@@ -109,6 +120,11 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def parse_body(raw: bytes, model: type[Model]) -> Model:
     """Parse the JSON body of a request."""
+    return validated(json_of(raw), model)
+
+
+def json_of(raw: bytes) -> Any:
+    """Return the JSON of a body; raise where it is none, or is so by name only."""
     try:
         document = json.loads(
             raw.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once
@@ -117,6 +133,11 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
     except (ValueError, RecursionError) as error:
         key = error.key if isinstance(error, _BodyError) else "no_json"
         raise ClientError("bad_body", detail=Phrase(key=key)) from None
+    return document
+
+
+def validated(document: Any, model: type[Model]) -> Model:
+    """Return a document in the shape of a body; raise where it has another."""
     try:
         return model.model_validate(document)
     except ValidationError as error:

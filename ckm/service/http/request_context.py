@@ -78,11 +78,15 @@ class RequestContext:
         if caller is None:
             caller = await self.verified(token or "", address=address)
         request.state.caller = caller
-        charge = partial(table_service.budget, caller, cost=cost)
-        request.state.budget = budget = await anyio.to_thread.run_sync(charge)
-        table_service.require(budget)
-        request.state.is_counted = cost > 0
+        await self.charge(request, caller, cost=cost)
         return caller, language
+
+    async def charge(self, request: Request, caller: Caller, *, cost: int) -> None:
+        """Take a request from its caller's budget."""
+        charge = partial(self.table_service.budget, caller, cost=cost)
+        request.state.budget = budget = await anyio.to_thread.run_sync(charge)
+        self.table_service.require(budget)
+        request.state.is_counted = cost > 0
 
     async def verified(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
         """Return whose a token is; few are verified at a time, and few of one address wait."""

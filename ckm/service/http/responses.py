@@ -10,6 +10,8 @@ from starlette.responses import JSONResponse, Response
 from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.answering.render import Rendered
 
+_REFUSED = 403
+
 
 def answered(
     request: Request, result: Rendered, *, more: dict[str, str] | None = None
@@ -39,20 +41,30 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
-def _problem(
-    status: int, key: str, detail: str, *, headers: Mapping[str, str] | None, **more: Any
-) -> ProblemResponse:
-    return ProblemResponse(
-        {
-            "type": f"urn:ckm:problem:{key}",
-            "title": http.HTTPStatus(status).phrase,
-            "status": status,
-            "detail": detail,
-            **more,
-        },
-        status_code=status,
-        headers=dict(headers or {}),
-    )
+def mistake_content(client_error: ClientError, language: str) -> dict[str, Any]:
+    """Return what a caller got wrong, as RFC 9457 has it."""
+    more = {} if client_error.suggestion is None else {"suggestion": client_error.suggestion}
+    return {
+        "type": f"urn:ckm:problem:{client_error.key}",
+        "title": http.HTTPStatus(client_error.status).phrase,
+        "status": client_error.status,
+        "detail": client_error.words(language),
+        **more,
+    }
+
+
+def refusal_content(refusal: Refusal, language: str) -> dict[str, Any]:
+    """Return why a table is not published, and what to try instead, as RFC 9457 has it."""
+    response = refusal.to_json(language)
+    return {
+        "type": f"urn:ckm:problem:{refusal.reason}",
+        "title": http.HTTPStatus(_REFUSED).phrase,
+        "status": _REFUSED,
+        "detail": response["detail"],
+        "reason": refusal.reason,
+        "dimension": refusal.dimension,
+        "try": response["try"],
+    }
 
 
 def problem_of_mistake(
@@ -62,27 +74,16 @@ def problem_of_mistake(
     response = {"Content-Language": language, **(headers or {})}
     if client_error.status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="ckm"'
-    more = {} if client_error.suggestion is None else {"suggestion": client_error.suggestion}
-    return _problem(
-        client_error.status,
-        client_error.key,
-        client_error.words(language),
-        headers=response,
-        **more,
-    )
+    content = mistake_content(client_error, language)
+    return ProblemResponse(content, status_code=client_error.status, headers=response)
 
 
 def problem_of_refusal(
     refusal: Refusal, language: str, *, headers: Mapping[str, str] | None = None
 ) -> ProblemResponse:
     """Tell why a table is not published, and what to try instead."""
-    response = refusal.to_json(language)
-    return _problem(
-        403,
-        refusal.reason,
-        response["detail"],
+    return ProblemResponse(
+        refusal_content(refusal, language),
+        status_code=_REFUSED,
         headers={"Content-Language": language, **(headers or {})},
-        reason=refusal.reason,
-        dimension=refusal.dimension,
-        **{"try": response["try"]},
     )

@@ -107,6 +107,8 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         unit=about.unit.get(language, ""),
         contact=about.contact,
         updated="" if about.updated is None else about.updated.isoformat(),
+        revision=about.revision.get(language, ""),
+        licence=about.licence,
         languages={
             other: replace(view.asked, language=other).href()
             for other in about.languages

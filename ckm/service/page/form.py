@@ -4,6 +4,7 @@ import contextlib
 import re
 from collections.abc import Mapping
 
+from ckm.config.service.sections import Described
 from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
 from ckm.service.answering.variables import Variable
@@ -55,6 +56,7 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
         name=variable.name,
         label=variable.offer.labels[language],
         definition=variable.offer.definition.get(language, ""),
+        responsibility=_responsibility(variable.offer, language),
         shows=_shows(variable, state, language),
         groups=_merged(groups),
         codes=", ".join(map(_bracketed, [*others, *rest])) if is_large or others else None,
@@ -62,6 +64,20 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
         n_found=n_found,
         n_categories=n_all if is_large else 0,
     )
+
+
+def _responsibility(one: Described, language: str) -> str:
+    """Say who answers for a variable, of when it is and how it was revised, as far as told."""
+    filled = {
+        "source": one.source.get(language),
+        "contact": one.contact,
+        "updated": one.updated and one.updated.isoformat(),
+        "revision": one.revision.get(language),
+    }
+    parts = [
+        say(f"described_{key}", language, said=said) for key, said in filled.items() if said
+    ]
+    return " ".join(parts)
 
 
 def _ticked(variable: Variable, state: Wanted) -> tuple[set[int], list[str]]:

@@ -14,8 +14,19 @@ from ckm.service.answering.answer import Answer
 from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.answering.render import measure_label
 from ckm.service.answering.variables import Variable
+from ckm.service.page.drawn_map import MAPPED, map_of_column
 from ckm.service.page.page_state import PageState, View
-from reports.facts.service import Chart, Choice, Column, Grid, Head, Order, Row, ShareOf
+from reports.facts.service import (
+    Chart,
+    Choice,
+    Column,
+    DrawnMap,
+    Grid,
+    Head,
+    Order,
+    Row,
+    ShareOf,
+)
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
@@ -124,13 +135,14 @@ def grid_of(answer: Answer, view: View) -> Grid:
         )
     ]
     rows = np.arange(n_rows) if order is None else order
+    ends = _ends(answer, axes, place)
     return Grid(
         labels=tuple(one.name for one in axes) or (view.say("total"),),
         measure=", ".join(measures),
         across="" if layout.across is None else layout.across.name,
         heads=tuple(titled[:n_heads]),
         columns=tuple(titled[n_heads:]),
-        rows=_rows(layout, rows[first : first + most], _ends(answer, axes, place)),
+        rows=_rows(layout, rows[first : first + most], ends),
         n_rows=n_rows,
         chart=Chart()
         if figure is not None and figure.kind != "count"
@@ -143,6 +155,42 @@ def grid_of(answer: Answer, view: View) -> Grid:
         share_of=share_of,
         views=() if page_state.pair else _views(layout, answer, view),
         figure="" if figure is None else figure.kind,
+        map=_map(layout, columns, ends, answer, view),
+    )
+
+
+def _map(
+    layout: _Layout,
+    columns: Sequence[Column],
+    ends: NDArray[Any] | None,
+    answer: Answer,
+    view: View,
+) -> DrawnMap | None:
+    """Draw the column that the table is sorted by, else the first; None where nothing fits.
+
+    Without margins there is no map: nobody could tell a pattern from the noise.
+    """
+    figure, area_map = answer.figure, view.table_service.answerer.area_map
+    is_mapped = figure is not None and figure.kind in MAPPED and ends is not None
+    names = [one.variable.name for one in layout.down]
+    if area_map is None or not is_mapped or ends is None or names != [view.service.area]:
+        return None
+    if answer.variables:  # zones, of which the map has none
+        return None
+    (down,) = layout.down
+    place = abs(view.asked.sort) - 2
+    if not 0 <= place < len(columns):
+        parts = [at for at, column in enumerate(columns) if not column.has_parts]
+        place = next(iter(parts), 0)
+
+    return map_of_column(
+        area_map,
+        down.variable,
+        ranks=down.ranks,
+        figures=layout.numbers[:, place].astype(np.float64),
+        ends=ends[:, place].astype(np.float64),
+        label=columns[place].heading,
+        language=view.language,
     )
 
 

@@ -1,5 +1,6 @@
 """The page over HTTP: its address, the files beside it, and what goes wrong."""
 
+import gzip
 from dataclasses import replace
 from functools import partial
 
@@ -33,6 +34,7 @@ _MEDIA = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+_LARGE = 100_000  # bytes of a page that is worth compressing: one with a map
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -167,9 +169,14 @@ class Page:
         headers = {
             "Content-Language": language,
             "Content-Security-Policy": _POLICY,
-            "Vary": "Accept-Language, Authorization, Cookie",
+            "Vary": "Accept-Language, Accept-Encoding, Authorization, Cookie",
             **self._headers(request),
         }
+        # Not with the proof of a session in it: how well it is compressed would tell of it.
+        takes_gzip = "gzip" in request.headers.get("accept-encoding", "").lower()
+        if takes_gzip and len(body) > _LARGE and session_of(request) is None:
+            body = gzip.compress(body, compresslevel=6, mtime=0)
+            headers["Content-Encoding"] = "gzip"
         kind = Message("text/html; charset=utf-8")
         if outcome.status == 200:
             return answered(request, Rendered.of(body, kind, headers))

@@ -80,8 +80,8 @@ def _require_comparison(service: Service) -> None:
     if service.populations and service.ledger is None:
         raise ConfigError(
             Message(
-                "{section} needs [ledger]: a cell of a population and of all records "
-                "whose counts differ by one person tell that this person is outside.",
+                "{section} needs [ledger]: a cell of a population and of all records whose "
+                "counts differ by one person disclose that this person is outside.",
                 section=Name("[[population]]" if service.population else "[[zone]]"),
             ),
             hint=Message(

@@ -52,9 +52,11 @@ def _titles(words: Words, facts: ReleaseFacts) -> dict[str, str]:
 
 def _table(words: Words, facts: ReleaseFacts) -> Table:
     return (
-        quantities(words, _figures(words, facts), name=mark("Figure"), value=mark("Found"))
+        quantities(
+            words, _figures(words, facts), name=mark("Figure"), value=mark("Value measured")
+        )
         .text("Limit of the office", lambda one: Cell(text=one.limit, outcome=one.outcome))
-        .table("key-figures", words.say("Six figures"))
+        .table("key-figures", words.say("Main figures"))
     )
 
 

@@ -49,7 +49,7 @@ def internal_page(
     """Arrange what the office signs, and if asked all else that is known of a release."""
     outcomes = [check.outcome for check in facts.checks]
     is_audited = any(check.name == "all-tables" for check in facts.checks)
-    open_ones = [words.say("what all tables tell together was not examined")]
+    open_ones = [words.say("disclosure from all tables together was not assessed")]
     scenarios = facts.scenarios and scenario_parts(words, facts.scenarios, _FIGURES)
     utility, by_size = utility_parts(words, facts), size_picture(words, facts.noise.sizes)
     measures = facts.utility if is_full else utility["shown"]
@@ -92,7 +92,7 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
         Lines(words, facts.checks)
         .text("Check", lambda check: words.say(CHECKS[check.name].name))
         .text("Rule", lambda check: rule_text(words, check))
-        .text("Found", lambda check: found_text(words, check))
+        .text("Value measured", lambda check: found_text(words, check))
         .text("Result", lambda check: outcome_cell(words, check.outcome))
         .text("Where", lambda check: _where(words, check))
         .table("check-table", words.say("Checks of the release"))
@@ -117,7 +117,7 @@ def found_text(words: Words, check: CheckFact) -> str:
     if check.outcome == "not computed":
         return words.say("nothing: it was not computed")
     if check.outcome == "no limit" and not check.found:
-        return words.say("its figures stand in a part of their own")
+        return words.say("its figures are in a section of their own")
     says = CHECKS[check.name]
     sentence = says.found
     if says.found_otherwise and not set(sentence.places) <= set(check.found):
@@ -172,7 +172,7 @@ def _inputs(words: Words, facts: ReleaseFacts) -> Table:
     reproduction = facts.reproduction
     lines = Lines(words, (reproduction.job, *reproduction.inputs))
     return file_columns(lines, lambda file: file).table(
-        "inputs", words.say("What the numbers depend on")
+        "inputs", words.say("Inputs and settings that determine the numbers")
     )
 
 
@@ -190,5 +190,5 @@ def _seconds(words: Words, facts: ReleaseFacts) -> Table:
     seconds = facts.reproduction.seconds
     figures = [Quantity(_STAGES.get(n, n), value, "amount") for n, value in seconds.items()]
     return quantities(words, figures, name=mark("Stage"), value=mark("Seconds")).table(
-        "seconds", words.say("How long it took")
+        "seconds", words.say("Computing time")
     )

@@ -42,11 +42,11 @@ def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
                 Quantity(DEMANDS.get(name, name), residual, "tiny")
                 for name, residual in noise.certificate.items()
             ],
-            name=mark("Demand"),
+            name=mark("Requirement"),
             value=mark("Residual"),
         ).table(
             "certificate",
-            words.say("Certificate of the p-table: by how much it misses each demand"),
+            words.say("Certificate of the p-table: deviation from each requirement"),
         ),
         "classes": _classes(words, noise),
         "pictures": _shares(words, noise),

@@ -28,7 +28,7 @@ def risk_parts(words: Words, risk: RiskFacts) -> dict[str, Any]:
             words,
             risk.posteriors,
             ident="posteriors",
-            caption=words.say("What a small published count tells of the original one"),
+            caption=words.say("Inference on the original count from a small published count"),
         ),
         "pictures": posterior_picture(words, risk.posteriors),
         "worst": _worst(words, risk),
@@ -100,7 +100,7 @@ def _worst(words: Words, risk: RiskFacts) -> Table:
         .number("Small counts known as small", lambda fact: sure_entry(words, fact))
         .table(
             "worst",
-            words.say("Worst tables: the most that one of their published counts tells"),
+            words.say("Tables with the highest disclosure risk from one published count"),
         )
     )
 
@@ -110,7 +110,7 @@ def _attacks(words: Words, risk: RiskFacts) -> Table:
     lines = (
         Lines(words, risk.attacks)
         .text("Attack", lambda fact: words.say(ATTACKS[fact.name].name))
-        .text("What somebody does, and learns", lambda fact: _assumed(words, fact))
+        .text("Scenario", lambda fact: _assumed(words, fact))
         .number(
             "Success by formula",
             lambda fact: no_formula if fact.closed_form is None else fact.closed_form,
@@ -125,9 +125,7 @@ def _attacks(words: Words, risk: RiskFacts) -> Table:
     )
     if any(fact.allowed is not None for fact in risk.attacks):
         lines = lines.number("Allowed", lambda fact: _allowed(words, fact))
-    return lines.table(
-        "attack-table", words.say("Attacks: what they assume, and how often they succeed")
-    )
+    return lines.table("attack-table", words.say("Attacks: assumptions and success rates"))
 
 
 def _judged(words: Words, fact: WorstFact) -> Cell:

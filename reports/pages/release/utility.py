@@ -216,11 +216,15 @@ def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
             "Share of exposed cells with a near estimate",
             lambda fact: _share(words, fact.found),
         )
-        .number("Cells of count 0 whose sum tells of somebody", lambda fact: fact.told, "count")
+        .number(
+            "Cells with a count of 0 whose sum shows that they are not empty",
+            lambda fact: fact.told,
+            "count",
+        )
         .number("Share of these with one record", lambda fact: _share(words, fact.single))
         .table(
             "contributors",
-            words.say("What sums tell of the largest contributor"),
+            words.say("Disclosure of the largest contributor by sums"),
             n_heads=2,
             notes=(NOTES["contributors"].say(words),),
         )
@@ -239,7 +243,9 @@ def dominated_table(words: Words, facts: Sequence[DominatedFact]) -> Table:
             "Contributors with a near estimate from the mean of their cells",
             lambda fact: _share(words, fact.together),
         )
-        .table("dominated", words.say("What several sums tell of one contributor"), n_heads=1)
+        .table(
+            "dominated", words.say("Disclosure of one contributor by several sums"), n_heads=1
+        )
     )
 
 

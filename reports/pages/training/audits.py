@@ -68,7 +68,7 @@ def _verdict(words: Words, facts: AuditFacts) -> str:
 
 def _promise(words: Words, model: ModelFact) -> str:
     if model.epsilon is None or model.delta is None:
-        return words.say("no promise")
+        return words.say("no guarantee")
     return words.say(
         "ε = %(epsilon)s, δ = %(delta)s",
         epsilon=words.numbers.amount(model.epsilon),
@@ -80,11 +80,11 @@ def _models(words: Words, facts: AuditFacts) -> Table:
     return (
         Lines(words, facts.models)
         .text("Model", lambda model: model.name)
-        .text("Promise", lambda model: _promise(words, model))
+        .text("Guarantee", lambda model: _promise(words, model))
         .text("Holds for", lambda model: _holds_for(words, model))
         .number("Shadow models", lambda model: model.shadows or None, "count")
         .text("Outcome", lambda model: _kept(words, model))
-        .table("models", words.say("The models, and what each promises"))
+        .table("models", words.say("The models and their guarantees"))
     )
 
 
@@ -107,7 +107,7 @@ def _kept(words: Words, model: ModelFact) -> Entry:
 
 def _outcome(words: Words, *, is_bounded: bool, is_above: bool) -> Entry:
     if not is_bounded:
-        return words.say("no promise")
+        return words.say("no guarantee")
     if is_above:
         return Cell(text=words.say("above the bound"), outcome="failed")
     return words.say("within the bound")
@@ -130,7 +130,7 @@ def _roc(words: Words, facts: AuditFacts) -> Row | None:
         lines = [_curve(_name(words, attack), attack.curve) for attack in curves]
         if model.ceiling:
             most = [(x, y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)]
-            label = words.say("the most that the promise allows")
+            label = words.say("the maximum under the guarantee")
             lines.append(_curve(label, most, is_limit=True))
         lines.append(_curve(words.say("guessing"), guess, is_limit=True))
         best = max(curves, key=lambda attack: attack.auc)
@@ -147,7 +147,7 @@ def _roc(words: Words, facts: AuditFacts) -> Row | None:
             least=_LEAST_RATE,
         )
         several.append((data, lines))
-    title = words.say("Members found by false alarms, both by powers of ten")
+    title = words.say("True positive rate by false positive rate, both on logarithmic scales")
     places = [(m, a, x, y) for m, curves in models for a in curves for x, y in a.curve]
     return Row(
         id="roc",
@@ -156,8 +156,8 @@ def _roc(words: Words, facts: AuditFacts) -> Row | None:
         data=Lines(words, places)
         .text("Model", lambda line: line[0].name)
         .text("Attack", lambda line: _name(words, line[1]))
-        .number("others taken for members", lambda line: line[2], "ratio")
-        .number("members found", lambda line: line[3], "ratio")
+        .number("false positive rate", lambda line: line[2], "ratio")
+        .number("true positive rate", lambda line: line[3], "ratio")
         .table("roc-data", title, n_heads=2),
     )
 
@@ -189,13 +189,16 @@ def _attacks(words: Words, facts: AuditFacts) -> Table:
         .number("area under the curve", lambda line: line[1].auc, "probability")
         .number("advantage", lambda line: _advantage(words, line[1]))
         .numbers(
-            {place: say("members found at %(rate)s", rate=share(place)) for place in places},
+            {
+                place: say("true positive rate at %(rate)s", rate=share(place))
+                for place in places
+            },
             found_at,
         )
         .text("Outcome", lambda line: _attack_outcome(words, line[1]))
         .table(
             "attacks",
-            words.say("What each attack reached, and the most that the promise allows"),
+            words.say("Result of each attack, and the maximum under the guarantee"),
             n_heads=2,
         )
     )
@@ -231,12 +234,12 @@ def _bounds(words: Words, facts: AuditFacts) -> Table:
     return (
         Lines(words, [(model, model.one_run) for model in facts.models if model.one_run])
         .text("Model", lambda line: line[0].name)
-        .number("ε is not below", lambda line: line[1].epsilon, "amount")
-        .number("ε promised", lambda line: line[0].epsilon, "amount")
+        .number("lower bound of ε", lambda line: line[1].epsilon, "amount")
+        .number("ε guaranteed", lambda line: line[0].epsilon, "amount")
         .number("canaries", lambda line: line[1].canaries, "count")
         .number("guesses", lambda line: line[1].guesses, "count")
         .number("right guesses", lambda line: line[1].right, "count")
-        .number("chance that the bound is wrong", lambda line: line[1].error, "share")
+        .number("probability that the bound is wrong", lambda line: line[1].error, "share")
         .text("Outcome", lambda line: _refuted(words, line[0]))
         .table("lower-bounds", words.say("Lower bounds of ε from one run with canaries"))
     )
@@ -244,9 +247,9 @@ def _bounds(words: Words, facts: AuditFacts) -> Table:
 
 def _refuted(words: Words, model: ModelFact) -> Entry:
     if model.epsilon is None:
-        return words.say("no promise")
+        return words.say("no guarantee")
     if model.is_refuted:
-        return Cell(text=words.say("promise refuted"), outcome="failed")
+        return Cell(text=words.say("guarantee refuted"), outcome="failed")
     return words.say("not refuted")
 
 
@@ -256,7 +259,7 @@ def _inversions(words: Words, facts: AuditFacts) -> Table:
 
     return (
         Lines(words, [(model, one) for model in facts.models for one in model.inversions])
-        .text("What", lambda line: words.say(INVERSIONS[line[1].name].name))
+        .text("Quantity", lambda line: words.say(INVERSIONS[line[1].name].name))
         .text("Model", lambda line: line[0].name)
         .number(
             "of records used",
@@ -276,7 +279,7 @@ def _inversions(words: Words, facts: AuditFacts) -> Table:
         )
         .table(
             "inversions-table",
-            words.say("Share guessed or rebuilt, of records used and of others"),
+            words.say("Share inferred or reconstructed, of records used and of others"),
             n_heads=2,
         )
     )

@@ -70,7 +70,7 @@ def _beliefs(words: Words, facts: CardFacts) -> Table:
         .table(
             "beliefs",
             words.say(
-                "What somebody can believe after of one %(unit)s, within these factors",
+                "Largest change in the odds of a statement about one %(unit)s",
                 unit=unit_of(words, facts.unit),
             ),
         )
@@ -80,8 +80,8 @@ def _beliefs(words: Words, facts: CardFacts) -> Table:
 def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
     parts = (
         ("protected", words.say("The unit and the neighbours"), _protected),
-        ("training", words.say("What the account assumes, and what was done"), _training),
-        ("uses", words.say("The data, what leaves, and what was tried"), _uses),
+        ("training", words.say("Assumptions of the account, and what was done"), _training),
+        ("uses", words.say("The data, the outputs and the settings tried"), _uses),
     )
     return [
         {
@@ -135,7 +135,7 @@ def _training(words: Words, facts: CardFacts) -> tuple[Quantity, ...]:
                 },
             ),
         ),
-        Quantity(mark("Source of chance"), _text(words, facts.randomness)),
+        Quantity(mark("Source of randomness"), _text(words, facts.randomness)),
     )
 
 
@@ -145,7 +145,7 @@ def _uses(words: Words, facts: CardFacts) -> tuple[Quantity, ...]:
         Quantity(
             mark("Data, and what of them is public"), facts.data or words.say("not stated")
         ),
-        Quantity(mark("What leaves"), _text(words, facts.released)),
+        Quantity(mark("Outputs"), _text(words, facts.released)),
         Quantity(mark("Other uses of the data"), touches or words.say("none")),
         Quantity(
             mark("Settings tried"),

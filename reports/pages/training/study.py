@@ -45,7 +45,7 @@ _HOLDS = ("poisson", "add-remove")
 def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of a run before it starts."""
     return "study.html", {
-        "title": facts.title or words.say("What private training costs"),
+        "title": facts.title or words.say("Privacy cost of the training"),
         "headings": headings(words, "study", without=() if facts.published else ("published",)),
         "verdict": _classic(words, facts)
         if facts.plan is None
@@ -127,7 +127,7 @@ def _claims(words: Words, facts: StudyFacts) -> Table:
         .text("What it is", lambda claim: words.say(WORTHS[claim.worth]))
         .number("ε", lambda claim: epsilon(words, claim.epsilon))
         .number(
-            "Times the classic ε",
+            "Ratio to the classic ε",
             lambda claim: None if claim.times is None else round(claim.times, 2),
         )
         .table(
@@ -214,8 +214,8 @@ def _errata(words: Words) -> Table:
         Lines(words, ERRATA.values())
         .text("Place", lambda erratum: words.say(erratum.place))
         .text("Printed", lambda erratum: words.say(erratum.printed))
-        .text("Right", lambda erratum: words.say(erratum.right))
-        .table("errata", words.say("What the source of this study prints, and what is right"))
+        .text("Correct", lambda erratum: words.say(erratum.right))
+        .table("errata", words.say("Statements of the source of this study, and corrections"))
     )
 
 
@@ -226,7 +226,7 @@ def _published(words: Words, facts: StudyFacts) -> Table:
         .number("noise multiplier σ", lambda run: run.noise_multiplier)
         .number("passes over the data", lambda run: run.epochs, "count")
         .number("ε printed", lambda run: run.printed)
-        .number("ε counted again", lambda run: run.epsilon, "amount")
+        .number("ε recomputed", lambda run: run.epsilon, "amount")
         .number("ε corrected", lambda run: _corrected(words, run))
         .number("accuracy printed", lambda run: run.accuracy, "share")
         .table(

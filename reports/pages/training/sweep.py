@@ -86,7 +86,9 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
         tuple(_spot(o) for o in private if o.is_front == is_front) for is_front in (True, False)
     )
     lines = [
-        Curve(name=words.say("frontier: none is as accurate for less"), spots=front),
+        Curve(
+            name=words.say("frontier: no setting is as accurate for a smaller ε"), spots=front
+        ),
         Curve(name=words.say("other private settings"), spots=rest, is_joined=False),
     ]
     if plain is not None:
@@ -209,7 +211,7 @@ def _outcomes(words: Words, facts: SweepFacts) -> Table:
     )
     if facts.classes is not None:
         lines = lines.number(
-            "times chance",
+            "ratio to random guessing",
             lambda o: None if o.times_chance is None else round(o.times_chance, 1),
         )
     return lines.table("settings-table", words.say("Accuracy of every setting, best first"))
@@ -221,10 +223,10 @@ def _choice(words: Words, name: str, value: float | None) -> str:
 
 def _tuning(words: Words, facts: SweepFacts) -> Table:
     holds = _holds(words, facts)
-    caption = words.say("What it costs to keep the best")
+    caption = words.say("Privacy cost of choosing the best run")
     return (
         Lines(words, facts.tuning)
-        .text("Way to choose", lambda fact: words.say(TUNING[fact.name].name))
+        .text("Rule of choice", lambda fact: words.say(TUNING[fact.name].name))
         .number("runs, or their mean", lambda fact: fact.runs, "count")
         .number("ε", lambda fact: epsilon(words, fact.epsilon))
         .number("δ", lambda fact: delta(words, fact.delta))

@@ -257,7 +257,7 @@ def _check_tables(tables: Sequence[NetworkTable], sizes: Sequence[int]) -> None:
         heights = table.cumulative
         rises = np.isfinite(heights).all() and (np.diff(heights, axis=1) >= 0).all()
         if not (rises and (heights >= 0).all() and np.allclose(heights[:, -1], 1)):
-            raise SynthError(Message("A law of the network does not rise to 1."))
+            raise SynthError(Message("A distribution of the network does not rise to 1."))
         earlier.add(table.child)
     if earlier != set(range(len(sizes))):
-        raise SynthError(Message("A column has no law in the network."))
+        raise SynthError(Message("A column has no distribution in the network."))

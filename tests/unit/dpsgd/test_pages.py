@@ -285,7 +285,7 @@ def test_a_page_of_audits_shows_what_was_found_beside_what_is_allowed():
         assert most == true_positive_bound(rate, epsilon=1.0, delta=1e-5)
     assert not plain.ceiling
     html = make_report(facts, language="en").html
-    assert "The promise is broken for: private." in html
+    assert "The guarantee is violated for: private." in html
     assert f"{found.attacks['loss'].auc:.3f}" in html
     assert f"{found.one_run.epsilon:.3f}" in html
 
@@ -338,7 +338,7 @@ def test_a_card_says_what_it_says_in_both_languages_and_is_stamped_when_seeded()
     assert "odds that one person is in the data change by a factor of 5.44 at most" in html
     assert "any other statement about one person change by a factor of 14.78 at most" in html
     assert "DEMONSTRATION" not in html
-    assert "not to be relied on" not in html
+    assert "Stated, but not reliable" not in html
     seeded = card_facts(replace(card, randomness="seed 7"), version="1")
     for language, stamp in (("en", "NOT A RELEASE"), ("fr", "PAS UNE PUBLICATION")):
         assert html.count(stamp) == 0

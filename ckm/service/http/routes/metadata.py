@@ -6,12 +6,22 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from starlette.responses import Response
 
+from ckm.config.service.sections import ServiceRate
 from ckm.config.service.service import Service
 from ckm.formats import FORMATS
 from ckm.formats.about import is_period
-from ckm.formats.cubes.json_stat import category_of
+from ckm.formats.cubes.json_stat import category_of, merged
+from ckm.service.answering.addresses import absolute
+from ckm.service.answering.documentation import (
+    dimension_documentation,
+    responsibility,
+    table_extension,
+    table_links,
+)
 from ckm.service.answering.figures import KINDS
 from ckm.service.answering.messages import (
     ClientError,
@@ -63,18 +73,35 @@ async def get_metadata(call: Call) -> Response:
     """Describe the variables of a table, as JSON-stat without values."""
     if format_of(call.parameters.plain.get("outputformat")) != "json-stat2":
         raise ClientError("bad_parameter", name="outputFormat", choices=["json-stat2"])
-    return _once(call, "metadata", partial(_metadata, call))
+    return _once(call, "metadata", partial(metadata_content, call))
 
 
 async def get_codelist(call: Call) -> Response:
     """List the categories of a variable, or of one of its levels."""
     name = call.request.path_params["codelist_id"]
+    variable = _listed_variable(call, name)
+    return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
+
+
+def part_of_codelist(call: Call, name: str, *, find: str, limit: int) -> dict[str, Any]:
+    """Return some categories of a code list, those that a text finds; raise for no list."""
+    variable = _listed_variable(call, name)
+    ranks = variable.ranks(codelists_of(variable)[name])
+    if find:
+        listed = set(ranks.tolist())
+        own = [rank for rank in variable.find(find, call.language) if rank in listed]
+        ranks = np.array(own, np.int64)
+    return _codelist(call, variable, name, ranks[:limit])
+
+
+def _listed_variable(call: Call, name: str) -> Variable:
+    """Return the variable that a code list is of."""
     variables = call.table_service.variables.values()
     variable = next((v for v in variables if name in codelists_of(v)), None)
     if variable is None:
         codelists = [one for v in variables for one in codelists_of(v)]
         raise ClientError("no_codelist", name=name, choices=codelists)
-    return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
+    return variable
 
 
 async def get_config(call: Call) -> Response:
@@ -99,7 +126,7 @@ async def get_config(call: Call) -> Response:
         "maxDataCells": max_cells if max_cells is not None else 2**31 - 1,
         "maxCallsPerTimeWindow": service.limits.requests_per_hour,
         "timeWindow": 3600,
-        "license": "",
+        "license": service.about.licence,
         "sourceReferences": [
             {"language": lang, "text": service.about.source[lang]}
             for lang in service.about.languages
@@ -156,7 +183,7 @@ def _updated(service: Service) -> str | None:
     return None if when is None else f"{when}T00:00:00Z"
 
 
-def _metadata(call: Call) -> dict[str, Any]:
+def metadata_content(call: Call) -> dict[str, Any]:
     """Describe all variables of a table as a JSON-stat dataset without values."""
     table_service, language = call.table_service, call.language
     service, measures = table_service.service, table_service.measures
@@ -186,6 +213,7 @@ def _metadata(call: Call) -> dict[str, Any]:
         "note": [
             say(service.method, language),
             *noise_notes(table_service.answerer.margin, language),
+            say("parts_note", language),
         ],
         "role": {
             "metric": [CONTENTS],
@@ -200,22 +228,40 @@ def _metadata(call: Call) -> dict[str, Any]:
             "contact": [{"raw": service.about.contact}] if service.about.contact else [],
             "figures": [*KINDS, *service.rates],
             "figureMargins": service.about.figure_margins,
+            "rates": [_rate(rate, language) for rate in service.rates.values()],
+            **table_extension(service, language),
             "populations": [
                 {"code": name, "label": population.title[language]}
                 for name, population in service.populations.items()
             ],
         },
         "link": {
-            "self": [{"href": f"{path}/metadata?lang={language}"}],
-            "data": [{"href": f"{path}/data?lang={language}"}],
+            "self": [{"href": absolute(f"{path}/metadata?lang={language}", service)}],
+            "data": [{"href": absolute(f"{path}/data?lang={language}", service)}],
+            **{k: v for k, v in table_links(service, language).items() if k != "describedby"},
         },
     }
 
 
-def _codelist(call: Call, variable: Variable, name: str) -> dict[str, Any]:
-    """Describe a code list."""
+def _rate(rate: ServiceRate, language: str) -> dict[str, Any]:
+    """Describe a rate."""
+    definition = rate.definition.get(language, "")
+    return {
+        "code": rate.name,
+        "label": rate.title[language],
+        "per": rate.per,
+        **({"note": [definition]} if definition else {}),
+        **responsibility(rate, language),
+    }
+
+
+def _codelist(
+    call: Call, variable: Variable, name: str, ranks: NDArray[np.int64] | None = None
+) -> dict[str, Any]:
+    """Describe a code list, all of it where no categories are named."""
     language = call.language
     level = codelists_of(variable)[name]
+    ranks = variable.ranks(level) if ranks is None else ranks
     return {
         "id": name,
         "label": _list_label(variable, level, language),
@@ -229,7 +275,7 @@ def _codelist(call: Call, variable: Variable, name: str) -> dict[str, Any]:
                 "label": variable.label(int(rank), language),
                 "valueMap": [variable.codes[rank]],
             }
-            for rank in variable.ranks(level)
+            for rank in ranks
         ],
         "links": [_link("self", f"/codelists/{name}", language)],
     }
@@ -247,10 +293,8 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
     elimination: dict[str, Any] = {"elimination": not is_mandatory}
     if not is_mandatory:
         elimination["eliminationValueCode"] = variable.total
-    definition = variable.offer.definition.get(language, "")
-    return {
+    dimension = {
         "label": variable.offer.labels[language],
-        **({"note": [definition]} if definition else {}),
         "category": category_of(
             {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
         ),
@@ -268,6 +312,7 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
             ],
         },
     }
+    return merged(dimension, dimension_documentation(variable.offer, language))
 
 
 def _link(rel: str, path: str, language: str) -> dict[str, str]:

@@ -8,8 +8,9 @@ from starlette.responses import JSONResponse, Response
 
 from ckm.service.answering.figures import Derivation
 from ckm.service.answering.messages import ClientError, Refusal, say
-from ckm.service.answering.query import query_of_request
+from ckm.service.answering.query import Query, query_of_request
 from ckm.service.answering.render import Rendered
+from ckm.service.http.request_bodies import TableBody
 from ckm.service.http.request_context import Call
 from ckm.service.http.request_parsing import (
     Criterion,
@@ -21,6 +22,7 @@ from ckm.service.http.request_parsing import (
 )
 from ckm.service.http.responses import answered
 from ckm.service.jobs import Job
+from ckm.service.table_service import TableService
 from tables.deadline import Deadline
 
 _DERIVED = ("figure", "of", "base", "zones")
@@ -81,18 +83,22 @@ async def post_request(call: Call) -> Response:
     return JSONResponse(_job_json(result, call.language), 202, headers)
 
 
+def asked_of(table_service: TableService, body: TableBody) -> Query | Derivation:
+    """Return what a body asks for."""
+    fields = body.model_dump(include=set(TableBody.model_fields))
+    derived = {name: fields.pop(name) for name in _DERIVED}
+    query = query_of_request(table_service.variables, **fields)
+    return table_service.answerer.deriver.derivation(query, **derived)
+
+
 def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     table_service, body = call.table_service, call.body
     form = format_of(body.format)
-    query = query_of_request(
-        table_service.variables, **body.model_dump(exclude={"format", "wait", *_DERIVED})
-    )
+    asked = asked_of(table_service, body)
+    deriver = table_service.answerer.deriver
+    query = deriver.widened(asked) if isinstance(asked, Derivation) else asked
     table_service.require_filters(query, call.caller)
     most = table_service.rules(call.caller).maximum_cells
-    deriver = table_service.answerer.deriver
-    asked = deriver.derivation(query, **body.model_dump(include={*_DERIVED}))
-    if isinstance(asked, Derivation):
-        query = deriver.widened(asked)
     is_large = most is not None and query.cells * len(query.measures) > most
     if body.wait and not is_large:
         return call.serve(asked, form, deadline)

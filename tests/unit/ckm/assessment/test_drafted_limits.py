@@ -125,12 +125,12 @@ def test_data_without_small_counts_need_no_limit_on_them():
     [
         (
             "en",
-            "Limits: drafted, nobody decided.",
+            "Limits: draft, not decided by the office.",
             "Limits decided by A. Lovelace, 31 January 2026.",
         ),
         (
             "fr",
-            "Limites : ébauchées, personne ne les a décidées.",
+            "Limites : projet, non décidées par le service statistique.",
             "Limites décidées par A. Lovelace, 31 janvier 2026.",
         ),
     ],

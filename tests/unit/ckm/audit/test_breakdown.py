@@ -159,7 +159,7 @@ def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, mon
     told = json.loads(figures.read_text())
     assert told["growth"]["points"][-1]["found"] == told["together"]["right"]
     assert {"areas", "variables", "tables", "exposures"} <= set(told)
-    assert "Qui demande tous les tableaux" in page.read_text()
+    assert "De tous les tableaux réunis" in page.read_text()
     assert 'lang="fr"' in page.read_text()
     assert {file.stat().st_mode & 0o077 for file in (page, figures)} == {0}
     page.unlink()
@@ -174,7 +174,7 @@ def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
     file = write_service(tmp_path, more=LOOSE + LEDGER, persons=500)
     (tmp_path / "job.toml").write_text(JOB)
     done = run("audit", file, "-o", tmp_path / "a.json")
-    assert "left out: job.toml: batch, as the rules alone say" in done.stdout
+    assert "left out: job.toml: batch, as the rules alone determine" in done.stdout
     assert json.loads((tmp_path / "a.json").read_text())["left_out"] == ["job.toml: batch"]
 
 
@@ -197,7 +197,7 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     def text(**changes):
         return make_report(made.exposure(**changes), language=language).html
 
-    over = {"en": "more than the limit of 20", "fr": "plus que la limite de 20"}[language]
+    over = {"en": "above the limit of 20", "fr": "au-dessus de la limite de 20"}[language]
     within = {"en": "within the limit of 50", "fr": "dans la limite de 50"}[language]
     assert over in text()
     assert "verdict failed" in text()
@@ -212,7 +212,7 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     assert official in text(left_out=("job.toml: a",))
     assert official not in text()
     bare = text(growth=None, advice=(), whole=replace(made.exposure().whole, n_small=0))
-    assert {"en": "nothing to find", "fr": "rien à trouver"}[language] in bare
+    assert {"en": "nothing to infer", "fr": "rien à déduire"}[language] in bare
     assert "tables-asked" not in bare
 
 

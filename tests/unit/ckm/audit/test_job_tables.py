@@ -220,7 +220,7 @@ def test_the_figures_have_the_cautions_of_the_page(tmp_path):
     assert done.exit_code == 0, done.stderr
     told = json.loads((tmp_path / "audit.json").read_text())["cautions"]
     assert len(told) == 3
-    assert told[0].startswith("It is an attack and no bound")
+    assert told[0].startswith("It is an attack, not an upper bound")
     assert "amounts of 'hours' vary so little" in told[2]
     page = parser.fromstring((tmp_path / "audit.html").read_bytes()).text_content()
     assert all(text in page for text in told)
@@ -238,7 +238,7 @@ def test_a_release_is_held_to_its_audit(tmp_path):
 
     page = out / "internal" / "report-internal.en.html"
     assert released("").exit_code == 0
-    unseen = "what all tables tell together was not examined"
+    unseen = "disclosure from all tables together was not assessed"
     assert unseen in page.read_text()
     report = '[report]\naudit = "audit.json"\n[report.limits]\nall_tables = {}\n'
     told = tmp_path / "audit.json"
@@ -254,7 +254,7 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     attack, limit = (" ".join(cell.text_content().split()) for cell in row)
     assert attack.startswith(f"{100 * share:.1f} % of the counts from 1 to 9, by ")
     assert limit.startswith("✓ at most")
-    assert "Largest share found of the counts from 1 to 9" in page.read_text()
+    assert "Largest share of the counts from 1 to 9 inferred" in page.read_text()
     done = released(report.format(share - 1e-3))
     assert done.exit_code == 1
     assert "all-tables" in done.stderr

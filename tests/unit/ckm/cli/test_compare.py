@@ -154,7 +154,7 @@ def test_names_are_whole_on_a_narrow_terminal(folder, monkeypatch):
 def test_a_very_narrow_terminal_shows_the_two_axes_whole(folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     shown = run("compare", "job.toml", "designs.toml").stdout
-    for word in ("rounded", "D=3 V=2 js=0", "P(S | j)", "Hellinger", "-o map.csv"):
+    for word in ("rounded", "D=3 V=2 js=0", "P(S | j)", "|d|", "-o map.csv"):
         assert word in shown
     assert "…" not in shown
 

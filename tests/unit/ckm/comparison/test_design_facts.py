@@ -155,7 +155,7 @@ def test_the_conclusion_follows_the_rules(found):
 def test_fronts_and_the_chosen_design_are_told_for_every_table(found, facts):
     assert set(facts.by_table) == set(facts.tables) == set(found.count_histogram.tables)
     for table, designs in {**facts.by_table, "": facts.scenarios.designs}.items():
-        front = set(found.map.pareto(risk="q_worst_set", table=table))
+        front = set(found.map.pareto(risk="q_worst_set", utility="aad", table=table))
         assert {design.name for design in designs if design.front} == front
         assert [design.name for design in designs if design.chosen] == ["D=8 V=6.5 js=4"]
 
@@ -185,9 +185,9 @@ def test_the_plot_has_a_place_for_each_design_of_the_map(found, facts):
     (data,) = pd.read_html(io.StringIO(picture.table))
     assert data["Design"].tolist() == [design.name for design in facts.scenarios.designs]
     risks = [design.figures["q_worst_set"] for design in facts.scenarios.designs]
-    assert data["worst posterior of the sensitive set"].tolist() == pytest.approx(
-        risks, abs=1e-3
-    )
+    assert data[
+        "highest probability that a published count reveals a small one"
+    ].tolist() == pytest.approx(risks, abs=1e-3)
     legend, ring = 3, 1
     assert picture.svg.count("<circle") == len(data) + legend + ring
 
@@ -295,7 +295,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
         and not name.startswith("random")
         and not any(some[name][i].get(j) for i in range(REACH) for j in SENSITIVE)
     ]
-    best = min(kept, key=lambda name: figures[name]["hellinger_raw"])
+    best = min(kept, key=lambda name: figures[name]["aad"])
     held = cells.within(1, None)
     n, changed, zeros, moved = held.n_cells, 0.0, 0.0, 0.0
     for count, size in zip(held.counts.tolist(), held.cells.tolist(), strict=True):
@@ -307,10 +307,10 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
     (verdict,) = page.xpath("//p[@class='verdict']")
     assert f"Recommended: “{best}”" in verdict.text
     text = " ".join(page.xpath("string(//main)").split())
-    assert f"keep all rules below ({len(kept)})" in text
+    assert f"meet all rules below ({len(kept)})" in text
     assert f"of {n:,} non-empty cells, {100 * changed / n:.0f} % are published" in text
     assert f"include {zeros:,.0f} ({100 * zeros / n:.0f} % of all) that become 0" in text
-    assert f"counts move by {moved / n:.3f} persons" in text
+    assert f"The average change of a count is {moved / n:.3f} persons" in text
 
 
 @pytest.mark.parametrize(("limit", "words"), [(None, "sets no limit"), (0.9, "of rule 1;")])
@@ -322,14 +322,14 @@ def test_the_page_says_whose_the_rules_are(found, limit, words):
 
 def test_a_chosen_design_off_the_front_is_told_which_one_is_better(facts):
     at = {
-        d.name: (d.figures["hellinger_raw"], d.figures["q_worst_set"], d.front)
+        d.name: (d.figures["aad"], d.figures["q_worst_set"], d.front)
         for d in facts.scenarios.designs
     }
     loss, risk, is_front = at["D=8 V=6.5 js=4"]
     assert not is_front
     page = make_report(facts, language="en").html
     told = re.search(
-        r"not on the front: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
+        r"not on the frontier: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
         r".*: ([\d.]+) instead of ([\d.]+)\)",
         page,
     )

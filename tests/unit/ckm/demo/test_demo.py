@@ -309,7 +309,7 @@ def test_the_command_tells_the_story(told):
         "moved by one to four people",
         "have one published count in both tables",
         "14 ways to protect",
-        "Never to publish a count of 1 to 4 costs",
+        "Never publishing a count of 1 to 4 costs",
         "ckm ptable show",
     ):
         assert words in result.stdout

@@ -134,10 +134,8 @@ def test_what_is_asked_for_is_kept_as_it_was_written_and_cannot_change():
         ckm.TableRequest(["sex"])
 
 
-def test_a_single_name_is_no_list_of_dimensions():
-    with pytest.raises(ckm.ConfigError, match="list of names") as caught:
-        ckm.TableRequest(dimensions="sex")
-    assert caught.value.hint == "write ['sex']"
+def test_a_single_name_is_one_dimension():
+    assert ckm.TableRequest(dimensions="sex").dimensions == ("sex",)
 
 
 @pytest.mark.parametrize("word", ["auto", "grid", "drop"])

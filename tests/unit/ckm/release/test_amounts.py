@@ -195,8 +195,8 @@ def test_the_internal_report_says_how_sums_were_changed_and_what_they_tell(folde
     assert income.exposed is not None
     english = (internal / "report-internal.en.html").read_text(encoding="utf-8")
     french = (internal / "report-internal.fr.html").read_text(encoding="utf-8")
-    assert "What sums tell of the largest contributor" in english
-    assert "Ce que les sommes disent du plus grand contributeur" in french
+    assert "Disclosure of the largest contributor by sums" in english
+    assert "Divulgation du plus grand contributeur par les sommes" in french
     public = (folder / "out" / "public" / "report.en.html").read_text(encoding="utf-8")
     assert "largest contributor" not in public
     assert "A mean is a published sum divided by a published" in public

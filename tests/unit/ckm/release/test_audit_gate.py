@@ -309,7 +309,7 @@ def test_an_open_service_without_an_audit_is_warned_and_one_for_tokens_is_not(fi
     service = read_service(file)
     assert not any("not audited" in text for text in service.cautions)
     open_one = service.changed(audit=service.audit.changed(report=None))
-    assert any("was not examined" in text for text in open_one.cautions)
+    assert any("was not assessed" in text for text in open_one.cautions)
     closed = open_one.changed(access=service.access.changed(mode="tokens"))
     assert not any("not audited" in text for text in closed.cautions)
     changed(file, AUDIT, "")

@@ -351,7 +351,10 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(out):
     shown = [check for check in facts.checks if check.name in open_ones - {"attacks"}]
     assert all(check.found and not check.allowed for check in shown)
     inside = (out / "internal" / "report-internal.en.html").read_text(encoding="utf-8")
-    assert "the office set no limit for 4 checks; what all tables tell together was" in inside
+    assert (
+        "the office set no limit for 4 checks; disclosure from all tables together was"
+        in inside
+    )
     page = (out / "public" / "report.en.html").read_text(encoding="utf-8")
     made_ones = len(facts.checks) - len(open_ones)
     assert f"All {made_ones} checks passed." in page
@@ -398,7 +401,7 @@ def test_the_public_page_tells_how_far_counts_lie_off_only_where_the_job_says_so
         text = (out / "public" / f"report.{language}.html").read_text(encoding="utf-8")
         return " ".join(html.unescape(text).split())
 
-    hidden = "How large the changes can be, and how often they occur, is not published"
+    hidden = "The size of the largest changes, and how often they occur, is not published"
     assert hidden in page(out, "en")
     assert 'id="precision"' not in page(out, "fr")
     write(folder, JOB + REPORT + "[output]\npublish_noise = true\n")

@@ -193,7 +193,7 @@ def test_check_looks_at_a_service_as_at_a_job(file, capsys):
 def test_an_office_is_told_what_it_opens(file, capsys):
     assert run("check", file, "--quick", "--log-format", "text") == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert "without [ledger] nobody compares requests" in told
+    assert "without [ledger] requests are not compared" in told
     assert "may filter" not in told
     ledger = '[ledger]\npath = "ledger.db"\n'
     bare = file.read_text()
@@ -206,7 +206,7 @@ def test_an_office_is_told_what_it_opens(file, capsys):
     for command in (["check", file, "--quick"], ["serve", file, "--dry-run"]):
         assert run(*command, "--log-format", "text") == 0
         told = " ".join(capsys.readouterr().err.split())
-        assert "nobody compares" not in told
+        assert "are not compared" not in told
         assert "[ledger] reserves nothing" in told
 
 
@@ -317,7 +317,7 @@ def _written(file, text):
 
 def test_serve_has_a_dry_run(file, capsys):
     assert run("serve", file, "--dry-run") == 0
-    assert "nobody was answered" in capsys.readouterr().err
+    assert "no request was answered" in capsys.readouterr().err
 
 
 def test_tokens_are_made_listed_and_taken_back(file, capsys):

@@ -152,7 +152,7 @@ def test_shuffled_batches_are_not_given_the_account_of_poisson_batches():
     floor = next(claim for claim in found if claim.worth == "floor")
     promise = next(claim for claim in found if claim.worth == "promise")
     assert usual.epsilon < floor.epsilon < promise.epsilon
-    with pytest.raises(DPError, match="no promise"):
+    with pytest.raises(DPError, match="no guarantee"):
         usual.guarantee()
     assert promise.guarantee(unit="person").adjacency == Adjacency.ZERO_OUT
 

@@ -271,14 +271,16 @@ def test_proposals_of_one_peak_have_one():
             {"max_noise": 5, "small": 2, "p_stay": 0.4},
             (
                 "p_stay 0.4 goes with a variance of 0.995 at greatest entropy, the other "
-                "wishes need at least 2: prescribe p_stay, or let the variance differ by row"
+                "requirements need at least 2: prescribe p_stay, or let the variance differ "
+                "by row"
             ),
         ),
         (
             {"max_noise": 2, "p_stay": 0.01},
             (
                 "p_stay 0.01 goes with a variance of 3.8 at greatest entropy, the other "
-                "wishes need at most 2: prescribe p_stay, or let the variance differ by row"
+                "requirements need at most 2: prescribe p_stay, or let the variance differ "
+                "by row"
             ),
         ),
         (
@@ -306,7 +308,7 @@ def test_rows_without_any_law_are_named():
     (text,) = conflicts(goal)
     rows = feasible(NoiseSpec(**goal.fields(), variance=0.5)).rows
     lost = next(row for row in rows if row.variance_min is None)
-    assert text == f"count {lost.count} has no law at all: {lost.binding}"
+    assert text == f"no noise of mean zero exists for count {lost.count}: {lost.binding}"
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ NOT_NEGATIVE = "a variance cannot be negative"
                     f"{count}  0  {most}  1  yes"
                     for count, most in zip("3456", "9149", strict=True)
                 ),
-                "relax the noise values: count 1 has no law with mean zero at all",
+                "relax the noise values: no noise of mean zero exists for count 1",
             ],
         ),
         (
@@ -289,7 +289,7 @@ def test_where_no_row_has_a_law_the_constraints_to_relax_are_named():
     )
     assert answer.nearest_variance is None
     assert answer.advice == (
-        'relax p_stay 0.1 or monotone = "left": count 4 has no law with mean zero at all'
+        'relax p_stay 0.1 or monotone = "left": no noise of mean zero exists for count 4'
     )
 
 

@@ -34,7 +34,7 @@ def test_an_infeasible_request_is_answered_with_commands_that_work(folder):
     result = run("ptable", "advise", "--max-noise", 5, "--variance", 1, "--small", 2)
     assert result.exit_code == 0
     assert "no noise strictly between -1 and 2 is allowed" in result.stdout
-    assert "What limits the variance" in result.stdout
+    assert "Limits of the variance" in result.stdout
     assert "2. variance 2 instead of 1 (counts 1, 2 have only one law there)" in result.stdout
     found = commands(result.stdout)
     assert len(found) > 2
@@ -48,7 +48,7 @@ def test_a_feasible_request_is_answered_with_its_command():
     result = run("ptable", "advise", "--max-noise", 2, "--variance", 1)
     assert result.exit_code == 0
     assert commands(result.stdout) == ["--max-noise 2 --variance 1 -o pt.parquet"]
-    assert "Every row can be met" in result.stdout
+    assert "Every row is feasible" in result.stdout
 
 
 def test_a_request_that_is_refused_outright_is_answered_too():
@@ -69,7 +69,7 @@ def test_a_goal_is_answered_with_figures_and_commands():
     result = run("ptable", "advise", "--max-noise", 5, "--small", 4, "--stay-about", 0.4)
     assert result.exit_code == 0
     assert "count 2 needs a variance of at least 6" in result.stdout
-    assert "What the noise does" in result.stdout
+    assert "Effect of the noise" in result.stdout
     first, *others = commands(result.stdout)
     assert "--p-stay 0.4" in first
     assert others

@@ -76,7 +76,7 @@ def test_advice_reads_the_data_where_a_job_names_them(folder):
     (folder / "job.toml").write_text(PEOPLE.format(spec=spec))
     result = run("advise", "job.toml")
     assert result.exit_code == 0, result.output
-    assert "Some table keeps every limit." in result.stdout
+    assert "A p-table within all limits exists." in result.stdout
     assert "ckm ptable build job.toml -o pt.parquet" in result.stdout
 
 

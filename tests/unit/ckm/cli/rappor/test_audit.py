@@ -68,7 +68,7 @@ def test_a_page_and_its_figures_tell_no_person(folder):
 
 def test_the_sentences_are_in_the_language_of_the_terminal(folder):
     assert "Quatre points" in run("trips.parquet", *COLUMNS, "--lang", "fr").stdout
-    assert "tell 100 %" in run("trips.parquet", *COLUMNS).stdout.replace("\xa0", " ")
+    assert "identify 100 %" in run("trips.parquet", *COLUMNS).stdout.replace("\xa0", " ")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_files_of_google_are_decoded_alike(ckm, folder):
     assert out == other[1]
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "What was found"), ("fr", "trouvé")])
+@pytest.mark.parametrize(("language", "words"), [("en", "Results"), ("fr", "trouvé")])
 def test_a_page_is_made(ckm, folder, language, words):
     code, out, _ = ckm(
         "report", folder / "counts.json", "--candidates", folder / "names.txt",

@@ -122,7 +122,7 @@ def test_declared_areas_are_named_by_their_codes(folder):
         ((*COLUMNS, *KEY), "need --box"),
         ((*COLUMNS, *KEY, "--box", "1,2,3"), "4 numbers"),
         ((*COLUMNS, *GRID, *KEY, "--hours", 7), "part of a day"),
-        ((*COLUMNS, *GRID, *KEY, "--f", 0, "--p", 0, "--q", 1), "protect nobody"),
+        ((*COLUMNS, *GRID, *KEY, "--f", 0, "--p", 0, "--q", 1), "give no protection"),
         ((*COLUMNS, "--box", "0,0,1,1", *KEY), "in any of the cells"),
         ((*COLUMNS, *GRID, *KEY, "--metric", " "), "name the question"),
         ((*COLUMNS, *GRID, *KEY, "--ledger", "trips.parquet"), "file of its own"),

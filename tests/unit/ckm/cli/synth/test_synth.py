@@ -72,7 +72,7 @@ def test_records_are_fitted_drawn_and_certified(folder, data):
 def test_simulated_noise_is_said_loudly_and_does_not_verify(folder):
     made = fit(folder, "--simulate", 1)
     assert made.exit_code == 0
-    assert "nobody is protected" in made.output
+    assert "there is no protection" in made.output
     run("sample", folder / "model.json", "-n", 5, "-o", folder / "out.parquet")
     assert run("verify", folder / "out.parquet.certificate.json").exit_code == 1
 

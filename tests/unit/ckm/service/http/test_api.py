@@ -455,7 +455,7 @@ def test_the_api_describes_itself(web):
     names = [p["name"] for p in data["get"]["parameters"]]
     assert {"valuecodes", "codelist", "outputvalues", "outputFormat", "lang"} <= set(names)
     body = document["paths"]["/requests"]["post"]["requestBody"]["content"]["application/json"]
-    assert body["example"]["dimensions"] == ["sex"]
+    assert body["examples"]["table"]["value"]["dimensions"] == ["sex"]
 
 
 def test_an_address_is_a_caller_and_of_version_six_its_network():

@@ -1,0 +1,1 @@
+"""Maps of areas: boundaries that neighbours share, simplified once, and shapes of the areas."""
