@@ -20,6 +20,7 @@ _OTHERS = frozenset(
     | {"spark", "sc", "k8s", "delta"}
 )
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(//)?", re.IGNORECASE)
+_ONE_SLASH = re.compile(r"\Adbfs:/(?!/)", re.IGNORECASE)
 _HOST = r"(?:\[[0-9a-f:.%]+\]|[\w.*-]*)(?::\d{1,5})?"
 _HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*", re.IGNORECASE)
 _USER = re.compile(r"[\w.+%~-]*")
@@ -65,7 +66,7 @@ class Address:
     @property
     def scheme(self) -> str:
         """The scheme of a URI in lower case; empty for a path."""
-        match = _SCHEME.match(self.text)
+        match = _SCHEME.match(self._whole)
         return match[1].lower() if match and match[2] else ""
 
     @property
@@ -84,10 +85,16 @@ class Address:
     def __repr__(self) -> str:
         return f"Address({self.masked!r})"
 
+    @property
+    def _whole(self) -> str:
+        """The text, with the slashes that addresses of DBFS leave out."""
+        return _ONE_SLASH.sub("dbfs:///", self.text)
+
     def _parsed(self) -> _SHAPE:
-        match = _SCHEME.match(self.text)
+        text = self._whole
+        match = _SCHEME.match(text)
         if match and match[2]:
-            return _uri(match[1], self.text[match.end() :])
+            return _uri(match[1], text[match.end() :])
         if match and match[1].lower() in _STORES | _OTHERS:
             return f"{match[1]}:{_MASK}", True
         if _CONNINFO.match(self.text):

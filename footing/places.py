@@ -17,7 +17,10 @@ _STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 #: Schemes of stores that a Spark cluster reads by itself.
-_DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
+_FOLDERS = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs", "dbfs"})
+#: Of a table of Spark's catalog: ``catalog://database.table``.
+CATALOG = "catalog"
+_DISTRIBUTED = _FOLDERS | {CATALOG}
 #: Of a file on a store: its size, its last change, and its ETag where one is told.
 FileState: TypeAlias = tuple[int, str, str]
 
@@ -150,13 +153,14 @@ def _kind_of(text: str, scheme: str) -> PlaceKind:
 
 
 def as_connectors_know(path: str) -> str:
-    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
-    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+    """Write a path as Spark's own connectors know it: S3 goes by s3a, DBFS has no host."""
+    path = re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+    return re.sub("^dbfs:/(?!/)", "dbfs:///", path, flags=re.IGNORECASE)
 
 
 def is_folder(uri: str) -> bool:
     """Tell whether a URI names one folder that workers of a cluster can write."""
-    kinds = "|".join(sorted({*_DISTRIBUTED, "file"}))
+    uri, kinds = as_connectors_know(uri), "|".join(sorted({*_FOLDERS, "file"}))
     is_plain = re.fullmatch(rf"({kinds})://[^*?{{}}\[\]\\%#\s]+(?<!/)", uri, re.IGNORECASE)
     return is_plain is not None and not Address(uri).has_password
 

@@ -132,6 +132,13 @@ class Request:
         """The data columns of all dimensions, each once."""
         return tuple(dict.fromkeys(c for d in self.dimensions for c in self.columns_of(d)))
 
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """The data columns that are read for the table, but for those of keys."""
+        where = self.where.columns if isinstance(self.where, Filter) else ()
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys([*self.columns, *where, *weight, *self.sums]))
+
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what does not fit the source's columns, as (problem, hint) pairs."""
         return [(error.problem, error.hint or "") for error in self.errors(source)]

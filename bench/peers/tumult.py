@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -50,7 +51,10 @@ def questions() -> dict[str, tuple[str, list[Any]]]:
 def main() -> None:
     """Ask each question so many times, its epsilon split over its queries."""
     file, epsilon, runs = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    spark = SparkSession.builder.master("local[2]").getOrCreate()
+    # Tumult keeps tables of its own there, and leaves them.
+    warehouse = tempfile.TemporaryDirectory()
+    builder = SparkSession.builder.master("local[2]")
+    spark = builder.config("spark.sql.warehouse.dir", warehouse.name).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     frame = spark.read.parquet(file)
     frames = {"members": frame, "few": frame.filter(f"id < {FEW}")}
@@ -75,6 +79,7 @@ def main() -> None:
         seconds = (time.perf_counter() - started) / runs
         print(json.dumps({"name": name, "answers": answers, "cpu": seconds}), flush=True)
     spark.stop()
+    warehouse.cleanup()
 
 
 main()

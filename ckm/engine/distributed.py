@@ -16,6 +16,7 @@ from footing.messages import Message
 from tables import Cells
 from tables.cells.axes import encode
 from tables.cells.cube import all_cells
+from tables.filtering.filters import Filter, quote
 from tables.magnitudes.limbs import from_limbs, limbs_of
 from tables.spark.spark import SparkSource
 from tables.spark.types import RESERVED
@@ -76,6 +77,23 @@ def write_distributed(
         order=cell_request.columns,
         progress=progress,
     )
+
+
+def n_finest_cells(source: Source, request: Request) -> int:
+    """Count the finest cells of a request, where the records are."""
+    parameters: dict[str, object] = {}
+    where = ""
+    if isinstance(request.where, Filter):
+        where = f"WHERE {request.where.sql(source.types, parameters)}"
+    names = {quote(column): f"d{place}" for place, column in enumerate(request.columns)}
+    if not names:
+        return 1
+    select_list = ", ".join(f"{name} AS {alias}" for name, alias in names.items())
+    columns = ", ".join(names.values())
+    records = f"SELECT {select_list} FROM {source.relation} {where}"  # noqa: S608  (ours)
+    cells = f"SELECT {columns} FROM ({records}) GROUP BY {columns}"  # noqa: S608  (ours)
+    rows = source.fetch(f"SELECT count(*) AS n FROM ({cells})", parameters)  # noqa: S608  (ours)
+    return int(rows[0][0])
 
 
 def _require_cells_alone(request: TableRequest, cell_request: Request) -> None:

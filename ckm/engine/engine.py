@@ -307,7 +307,7 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        cell_requests = self._fitter.fit(requests)
+        cell_requests = self.requests_of_cells(requests)
         self._named_requests(requests)
         require_enough(
             self._source.cells, cell_requests, ptable=self._protection.ptable, sketch=sketch
@@ -411,7 +411,10 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        return self._fitter.fit(requests)
+        cell_requests = self._fitter.fit(requests)
+        for request in cell_requests.values():
+            self._source.expect(request.read_columns)
+        return cell_requests
 
     def noise_identities(self, requests: Mapping[str, TableRequest]) -> dict[str, str]:
         """Return what tells the noise of the sums of tables apart, for a ledger.
@@ -465,7 +468,7 @@ class Engine:
         >>> [(found.name, found.table) for found in engine.protect_tables(wanted)]
         [('people', PublishedTable(sex, count; 3 cells))]
         """
-        protection, cell_requests = self._protection, self._fitter.fit(requests)
+        protection, cell_requests = self._protection, self.requests_of_cells(requests)
         secret = protection.sums_secret(requests.values())
         lookups = self._named_requests(requests)
         report_progress = progress or no_progress
@@ -643,16 +646,27 @@ class Engine:
         """
         from ckm.engine.distributed import write_distributed
 
+        cell_request = self.requests_of_cells({"": request})[""]
         self._protection.require_keys([request], quality=self.check_keys())
         return write_distributed(
             self._source,
             self._keys,
             request,
-            self._fitter.fit({"": request})[""],
+            cell_request,
             place,
             protection=self._protection,
             progress=_scan_progress(progress),
         )
+
+    def n_finest_cells(self, request: TableRequest) -> int:
+        """Return how many cells a table has before its margins; never publish that."""
+        from ckm.engine.distributed import n_finest_cells
+
+        return n_finest_cells(self._source, self.requests_of_cells({"": request})[""])
+
+    def write_rows(self, rows: pa.Table, place: str) -> None:
+        """Have the workers of Spark write the rows of a table into a new folder."""
+        self._source.write_rows(rows, place)
 
     def far_files(self, place: str | None = None) -> dict[str, FileState]:
         """Return the files that workers see, of the records or below a place: name → state."""

@@ -86,7 +86,7 @@ class PublishedTable:
         columns.update({name: pa.array(values) for name, values in self.measures.items()})
         return pa.table(columns)
 
-    def _plain(self) -> pa.Table:
+    def plain_arrow(self) -> pa.Table:
         """Return the table as Arrow with its dimensions spelled out."""
         import pyarrow as pa
 
@@ -103,14 +103,14 @@ class PublishedTable:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a data frame; dimensions are texts."""
-        frame: pd.DataFrame = self._plain().to_pandas()
+        frame: pd.DataFrame = self.plain_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Return the table as a data frame of polars; dimensions are texts."""
         import polars as pl
 
-        return pl.DataFrame(self._plain())
+        return pl.DataFrame(self.plain_arrow())
 
     def write(
         self,

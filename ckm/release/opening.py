@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Unpack
 
+    import pyarrow as pa
+
     from ckm.config.job.job import Job
+    from ckm.engine.engine import Engine
     from ckm.methods.method import Method, RecordedMethod
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.review import Review, ReviewTools
@@ -27,6 +30,14 @@ if TYPE_CHECKING:
     from footing.places import FileState
     from footing.progress import Progress
     from risk.risk_map.designs import MapDesign
+
+
+#: Finest cells of a table that come to this machine where workers write what becomes of them.
+_MOST_CELLS = 2_000_000
+
+
+def _no_workers(_rows: pa.Table, _place: str) -> None:
+    raise InternalError(Message("Workers of Spark write tables, and there are none."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,8 +49,8 @@ class OpenedMethod:
     method, data
         The method, and what its `protect` takes.
     files, far_files, labels
-        Of the records: their files, those that lie on no disk of this machine, and what they
-        call categories.
+        Of the records: their files, those that lie on no disk of this machine or below a place
+        that is named, and what they call categories.
     tell_keys
         Tells what the look at the keys of the records found.
     review
@@ -48,6 +59,9 @@ class OpenedMethod:
         Of a job with noise, all that it works with.
     written
         Of tables that workers write: their folders, and the files in each.
+    write_rows, require_few_cells
+        Has workers write rows into a new folder; refuses tables of too many cells for this
+        machine.
     place
         Tells the method where the release will lie, and whether anything of it is kept.
     """
@@ -55,13 +69,15 @@ class OpenedMethod:
     method: Method[Any]
     data: Any
     files: tuple[str, ...]
-    far_files: Callable[[], Mapping[str, FileState]]
+    far_files: Callable[..., Mapping[str, FileState]]
     labels: Mapping[str, Mapping[str, str]]
     tell_keys: Callable[[Step], None]
     review: Callable[[ReviewTools], Review] = NoReview
     noise: OpenedJob | None = None
     written: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     place: Callable[..., None] = lambda _target, **_options: None
+    write_rows: Callable[[pa.Table, str], None] = _no_workers
+    require_few_cells: Callable[[], None] = lambda: None
 
 
 def read_job_designs(job: Job) -> dict[str, MapDesign]:
@@ -146,17 +162,37 @@ def opened_noise(
             tell_keys=tell_keys,
             review=review,
             noise=inputs,
+            write_rows=engine.write_rows,
+            require_few_cells=partial(_require_few_cells, job, engine),
         )
-        try:
+        with _naming_tables(opened_method, notes):
             yield opened_method
-        except BaseException:
-            if opened_method.written:
-                text = Message(
-                    "No release: unless another run writes there, remove {files}",
-                    files=Name.each(opened_method.written),
-                )
-                notes.note_warning(text, event="tables left")
-            raise
+
+
+def _require_few_cells(job: Job, engine: Engine) -> None:
+    """Refuse a table of more cells than this machine is to hold, before it is fetched."""
+    from ckm.release.files.place import features_with_cells, too_many_cells
+
+    engine.check_keys()  # first of all, and records are kept ready from then on
+    for name, request in job.tables.items():
+        if engine.n_finest_cells(request) > _MOST_CELLS:
+            features = features_with_cells(job)
+            raise too_many_cells(name, most=_MOST_CELLS, features=features)
+
+
+@contextmanager
+def _naming_tables(opened_method: OpenedMethod, notes: Notes) -> Iterator[None]:
+    """Name the tables that workers may have written for a release that failed."""
+    try:
+        yield
+    except BaseException:
+        if opened_method.written:
+            text = Message(
+                "No release: unless another run writes there, remove {files}",
+                files=Name.each(opened_method.written),
+            )
+            notes.note_warning(text, event="tables left")
+        raise
 
 
 @contextmanager
@@ -212,7 +248,7 @@ def _opened_originals(
     from ckm.release.ledger_review import LedgerReview
     from tables.cells.sketch import require_sketchable
 
-    del notes, progress, is_quick
+    del progress, is_quick
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":
@@ -239,7 +275,7 @@ def _opened_originals(
                 originals = replace(originals, sketch=own_ledger.width)
                 check = ReleaseCheck(own_ledger, ledger)
                 review = partial(LedgerReview, check, method, originals.requests)
-        yield OpenedMethod(
+        opened_method = OpenedMethod(
             method=method,
             data=originals,
             files=source.files,
@@ -247,7 +283,10 @@ def _opened_originals(
             labels=source.labels,
             tell_keys=tell_keys,
             review=review,
+            write_rows=source.write_rows,
         )
+        with _naming_tables(opened_method, notes):
+            yield opened_method
 
 
 #: Section of a job → the method that it asks for.

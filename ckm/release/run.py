@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
+    from ckm.release.files.distributed import StoredTables
     from ckm.release.job_inputs import Resources, Step
     from ckm.release.opening import OpenedMethod
     from ckm.release.review import Review
@@ -212,12 +213,20 @@ class ReleaseDraft:
         The folder, with ``public`` and ``internal`` in it.
     is_original
         Whether the numbers of its tables are the original ones.
+    store
+        Has workers write the tables onto a store instead.
     """
 
     def __init__(
-        self, job: Job, files: TableFiles, folder: Path, *, is_original: bool = False
+        self,
+        job: Job,
+        files: TableFiles,
+        folder: Path,
+        *,
+        is_original: bool = False,
+        store: StoredTables | None = None,
     ) -> None:
-        self.job, self.files, self.folder = job, files, folder
+        self.job, self.files, self.folder, self.store = job, files, folder, store
         self.public, self.internal = folder / "public", folder / "internal"
         self.tables: list[TableRecord] = []
         self.stages = Stages()
@@ -236,7 +245,7 @@ class ReleaseDraft:
         Of a table of so many `rows` that workers wrote, only its columns are needed.
         """
         started, job = time.monotonic(), self.job
-        paths = self.files.write(self.public, name, table) if rows is None else ()
+        paths = self._written(name, table) if rows is None else ()
         rows = table.n_rows if rows is None else rows
         files = tuple(record_file(path, name=path.name) for path in paths)
         seconds += time.monotonic() - started
@@ -268,8 +277,20 @@ class ReleaseDraft:
     def public_manifest(
         self, words: str | Sequence[str], *, report: Sequence[FileFact] = ()
     ) -> dict[str, Any]:
-        """Return what anybody may know."""
-        return public_manifest(self.tables, title=self._title(), report=report, method=words)
+        """Return what anybody may know; files on a store do not have the words of tables."""
+        manifest = public_manifest(
+            self.tables, title=self._title(), report=report, method=words
+        )
+        is_far = self.job.output.place is not None
+        return {**manifest, **({"words": self.files.words} if is_far else {})}
+
+    def _written(self, name: str, table: PublishedTable) -> tuple[Path, ...]:
+        """Write a table; return its files on this machine."""
+        if self.store is None:
+            return self.files.write(self.public, name, table)
+        self.files.describe(name, table)
+        self.store.write(name, table)
+        return ()
 
     def _title(self, table: str = "") -> str | Mapping[str, str] | None:
         job = self.job
@@ -421,16 +442,31 @@ class ReleaseRun:
         public.mkdir()
         (internal / "job.toml").write_bytes(run_inputs.job.text.encode())
         statement = run_inputs.method.method.statement()
+        job, store = run_inputs.job, self._store(run_inputs, name)
         draft = ReleaseDraft(
-            run_inputs.job, run_inputs.files, folder, is_original=statement.is_original
+            job, run_inputs.files, folder, is_original=statement.is_original, store=store
         )
-        fill = self._fill if run_inputs.job.output.place is None else self._fill_distributed
+        is_made_here = job.output.place is None or store is not None
+        fill = self._fill if is_made_here else self._fill_distributed
         manifest, review = fill(draft, run_inputs, name)
         for path in internal.iterdir():
             path.chmod(0o600)
         if self._is_kept and (entries := review.publish()):
             write_manifest(internal / "manifest.json", {**manifest, **entries})
         return sum(table.rows for table in draft.tables)
+
+    def _store(self, run_inputs: _OpenedRun, name: str) -> StoredTables | None:
+        """Get ready to store tables whose cells come to this machine; None of others."""
+        from ckm.release.files.distributed import StoredTables, folder_of
+        from ckm.release.files.place import features_with_cells
+
+        job, method = run_inputs.job, run_inputs.method
+        if job.output.place is None or not features_with_cells(job):
+            return None
+        store = StoredTables(method, folder_of(job, name), is_kept=self._is_kept)
+        store.require_new()
+        method.require_few_cells()
+        return store
 
     def _tools(self, draft: ReleaseDraft, run_inputs: _OpenedRun, name: str) -> ReviewTools:
         command = self._command
@@ -500,11 +536,15 @@ class ReleaseRun:
             inputs,
             job=review.job_record(draft.internal),
             method=record.method,
-            inside={**record.inside, **pages.inside},
+            inside={**record.inside, **pages.inside, **self._stored_files(draft, run_inputs)},
             notice=statement.notice,
             last={**pages.last, **record.last},
         )
         return manifest, review
+
+    @staticmethod
+    def _stored_files(draft: ReleaseDraft, run_inputs: _OpenedRun) -> dict[str, Any]:
+        return {} if draft.store is None else {"written": run_inputs.method.written}
 
     def _protected(
         self, job: Job, session: OpenedMethod, review: Review

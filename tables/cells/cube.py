@@ -107,22 +107,23 @@ def cube(
     require_records(
         source, keys, requests, tolerate_missing_keys=tolerate_missing_keys and not sketch
     )
-    tables: list[Cells] = []
+    tables: dict[int, Cells] = {}
     scan_s = 0.0
     started = time.perf_counter()
-    scans = _scans(requests)
-    for done, batch in enumerate(scans):
+    scans = _scans(requests, is_apart=not source.packs)
+    for done, places in enumerate(scans):
+        batch = [requests[place] for place in places]
         plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
-        answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
+        answer = plan.answer(progress=report_progress)
         scan_s += time.perf_counter() - start
         require_discrete(source, batch, partial(plan.counts, answer))
         finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
-        for request in batch:
+        for place, request in zip(places, batch, strict=True):
             axes, block = finest.pop(0)
-            tables.append(_cells(axes, block, request, plan.key_range))
+            tables[place] = _cells(axes, block, request, plan.key_range)
             del block
     logger.info(
         "tabulated",
@@ -132,7 +133,7 @@ def cube(
             "rollup_s": round(time.perf_counter() - started - scan_s, 3),
         },
     )
-    return tables
+    return [tables[place] for place in range(len(requests))]
 
 
 def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) -> pa.Table:
@@ -187,7 +188,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
         )
     require_records(source, keys, [request])
     plan = _ScanPlan(source, keys, [request])
-    answer = source.arrow(plan.sql, plan.parameters)
+    answer = plan.answer()
     require_discrete(source, requests, partial(plan.counts, answer))
     pairs = plan.named(request, answer)
     if len(dict(pairs)) < len(pairs):
@@ -334,7 +335,7 @@ def finest_cells(
         The axes, the cells and the range of their keys.
     """
     plan = _ScanPlan(source, keys, [request], within=beside)
-    answer = source.arrow(plan.sql, plan.parameters, beside=beside)
+    answer = plan.answer(beside=beside)
     return *plan.finest(request, answer, extra_values), plan.key_range
 
 
@@ -414,17 +415,28 @@ def record_groups_and_sizes(
     return groups, rows["size"].to_numpy()
 
 
-def _scans(requests: Sequence[Request]) -> list[list[Request]]:
-    """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
-    scans: list[list[Request]] = []
-    columns: set[object] = set()
-    for request in requests:
-        mine = {*request.columns, request.where} - {None}
-        if not scans or len(columns | mine) > _MAX_GROUPED:
-            scans.append([])
-            columns = set()
-        scans[-1].append(request)
-        columns |= mine
+def _scans(requests: Sequence[Request], *, is_apart: bool) -> list[list[int]]:
+    """Divide the places of requests into scans.
+
+    No statement groups by more columns than DuckDB can tell apart. Spark works on each record
+    once for every grouping, with all that any of them adds up: there tables of other
+    amounts are scanned apart.
+    """
+    scans: list[list[int]] = []
+    alike: dict[object, list[int]] = {}
+    for place, request in enumerate(requests):
+        amounts = (request.weight, tuple(request.sums), request.top)
+        alike.setdefault(amounts if is_apart else None, []).append(place)
+    for places in alike.values():
+        columns: set[object] = set()
+        scans.append([])
+        for place in places:
+            mine = {*requests[place].columns, requests[place].where} - {None}
+            if scans[-1] and len(columns | mine) > _MAX_GROUPED:
+                scans.append([])
+                columns = set()
+            scans[-1].append(place)
+            columns |= mine
     return scans
 
 
@@ -503,6 +515,7 @@ class _ScanPlan:
         for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
         records = f"SELECT {', '.join(inner)} FROM {_within(source, within)} {where}"
+        self._records = records
         if sketch:
             keyed, aggregates = sketch_columns(sketch, self.key_range)
             records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
@@ -522,6 +535,48 @@ class _ScanPlan:
         elif packing:
             select_list = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {select_list}, * EXCLUDE (p) FROM ({self.sql})"
+
+    def answer(
+        self,
+        *,
+        beside: pa.Table | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> pa.Table:
+        """Ask for the finest cells of all requests."""
+        rows = self._source.arrow(self.sql, self.parameters, beside=beside, progress=progress)
+        variables = [variable for variable in self._variables.values() if variable.is_apart]
+        return self._with_largest(rows, variables) if variables else rows
+
+    def _with_largest(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
+        """Add the largest contributions, of the few records that may be among them."""
+        sizes = [size for variable in variables for size in variable.least_sizes(rows)]
+        names = [f"t{place}" for place in range(len(sizes))]
+        bounds = list(zip(names[::2], names[1::2], strict=True))
+        parts = [v.largest(pair) for v, pair in zip(variables, bounds, strict=True)]
+        largest = [sql for select_list, _ in parts for sql in select_list]
+        matters = " OR ".join(f"({condition})" for _, condition in parts)
+        answers = []
+        for grouping in self._sets:
+            places = np.flatnonzero(self._is_of_set(rows, grouping))
+            cells = {name: rows[name].take(pa.array(places)) for name in sorted(grouping)}
+            cells |= {n: pa.array(size[places]) for n, size in zip(names, sizes, strict=True)}
+            same = [f"r.{name} IS NOT DISTINCT FROM b.{name}" for name in sorted(grouping)]
+            answers.append(
+                self._source.arrow(
+                    f"SELECT b.row AS row, {', '.join(largest)} FROM ({self._records}) r JOIN "
+                    f"{self._source.beside} b ON {' AND '.join(same or ['true'])} "
+                    f"WHERE {matters} GROUP BY b.row",
+                    self.parameters,
+                    beside=pa.table({"row": pa.array(places), **cells}),
+                )
+            )
+        lists = pa.concat_tables(answers)
+        place = np.full(rows.num_rows, -1)
+        place[lists["row"].to_numpy()] = np.arange(lists.num_rows)
+        order = pa.array(place, mask=place < 0)
+        for name in lists.column_names[1:]:
+            rows = rows.append_column(name, lists[name].take(order))
+        return rows
 
     def finest(
         self,
@@ -628,9 +683,15 @@ class _ScanPlan:
         """Return the rows of the answer that are grouped by some columns."""
         if len(self._sets) == 1:
             return answer
+        return answer.filter(pa.array(self._is_of_set(answer, grouping)))
+
+    def _is_of_set(self, answer: pa.Table, grouping: frozenset[str]) -> Flags:
+        """Tell which rows of the answer are grouped by some columns."""
+        if len(self._sets) == 1:
+            return np.ones(answer.num_rows, np.bool_)
         # grouping() sets a bit, first column highest, where a column is summed over.
         bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in grouping)
-        return answer.filter(pc.equal(answer["g"], bits))
+        return np.asarray(answer["g"].to_numpy() == bits)
 
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _MAX_BITS = 61
 _FIRST = 3  # contributions whose record keys are kept
+#: Parts of the records of a cell of which each tells its largest contribution: as many as the
+#: largest that a request may ask for, and more.
+_PARTS = 8
 
 
 class Variable:
@@ -58,6 +61,7 @@ class Variable:
     ) -> None:
         self.column = column
         self.top = top
+        self._packs = source.packs
         self._alias, self._factor = f"v{place}", f"u{place}"
         self._spread = spread = source.spreads[column]
         self._columns = {self._alias: without_tiny(number_sql(source, column), spread)}
@@ -125,12 +129,65 @@ class Variable:
         if not self._spread.is_complete:
             expressions["here"] = f"count({value})"
         if self.top:
+            expressions |= self._part_sizes() if self.is_apart else self._largest_sql()
+        return expressions
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the largest contributions are read by a statement of their own.
+
+        Spark keeps several of the largest in objects of Java. So it says how large they are
+        at least, and keeps those of the few records that may be among them.
+        """
+        return bool(self.top) and not self._packs
+
+    def largest(self, bounds: tuple[str, str]) -> tuple[list[str], str]:
+        """Return SQL of the largest contributions to cells, and of which records matter.
+
+        The names of `bounds` are those of `least_sizes` of the cell.
+        """
+        least = [f"{size} >= {name}" for size, name in zip(self._sizes, bounds, strict=True)]
+        matters = f"{self._alias} <> 0 AND ({' OR '.join(dict.fromkeys(least))})"
+        return self._named(self._largest_sql()), matters
+
+    def least_sizes(self, rows: pa.Table) -> list[Floats]:
+        """Return what the largest contributions to cells, by value and weighted, are at least.
+
+        The greatest of so many parts of a cell's records are so many of its contributions.
+        """
+        least = []
+        for name, number in (("size", self.top), ("heft", _FIRST)):
+            names = [f"{name}{part}" for part in range(_PARTS)]
+            parts = np.stack(
+                [self._answer(rows, n).fill_null(0.0).to_numpy() for n in names], axis=1
+            )
+            parts.sort(axis=1)
+            least.append(parts[:, -number])
+        return least
+
+    @property
+    def _sizes(self) -> tuple[str, str]:
+        """SQL of the absolute value, and of the weighted one."""
+        value = self._alias
+        weighted = value if self._heaviness is None else f"{value} * {self._factor}"
+        return f"abs({value})", f"abs({weighted})"
+
+    def _part_sizes(self) -> dict[str, str]:
+        return {
+            f"{name}{part}": f"max(CASE WHEN {self._alias} <> 0 "
+            f"AND (k::UBIGINT & {_PARTS - 1}) = {part} THEN {size} END)"
+            for name, size in zip(("size", "heft"), self._sizes, strict=True)
+            for part in range(_PARTS)
+        }
+
+    def _largest_sql(self) -> dict[str, str]:
+        return {
+            name: f"max(CASE WHEN {self._alias} <> 0 THEN {order} END, {number})"
             for name, order, number in (
                 ("top", self._order_sql(), self.top),
                 ("first", self._holder_sql(), _FIRST),
-            ):
-                expressions[name] = f"max(CASE WHEN {value} <> 0 THEN {order} END, {number})"
-        return expressions
+            )
+        }
 
     def is_missing_in(self, rows: pa.Table) -> bool:
         """Whether some records of the answer's rows have no value."""
@@ -300,6 +357,11 @@ class GivenVariable(Variable):
             "here": f"(sum(n0) FILTER ({value} IS NOT NULL))::BIGINT",
             "top": f"list_reverse_sort({orders})[:{self.top}]" if largest else "NULL",
         }
+
+    @property
+    def is_apart(self) -> bool:
+        """No: the cells name their largest contributions."""
+        return False
 
     @property
     def _packed_bits(self) -> int | None:

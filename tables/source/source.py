@@ -62,7 +62,7 @@ from tables.source.spill import SpillFolder
 from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -604,6 +604,15 @@ class Source:
         place = sql_text(str(Path(path).absolute()))  # not that of a user's home
         copy = f"COPY ({sql}) TO {place} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
+
+    def expect(self, columns: Iterable[str]) -> None:
+        """Take note of columns that will be read: DuckDB needs none."""
+
+    def write_rows(self, _rows: pa.Table, _place: str) -> None:
+        """Refuse: no workers see a place with this machine."""
+        raise SourceError(
+            Message("Workers of Spark write tables."), hint=Message('engine = "spark"')
+        )
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
         """Choose how to group by the number of records; DuckDB knows it without a scan.

@@ -6,8 +6,6 @@ from footing.messages import Message, Name, Shape
 from tables.errors import RequestError, SourceError, TablesError
 from tables.spark.types import RESERVED
 
-_UNREACHED = "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|not a dir"
-
 
 def explain(error: BaseException, label: str) -> BaseException:
     """Say what Spark could not do, without its text."""
@@ -34,9 +32,6 @@ def explain(error: BaseException, label: str) -> BaseException:
         what = Message("holds values that do not fit their column's type")
     elif "INVALID_UTF8_STRING" in text:
         what = Message("is damaged or not of its format")
-    elif re.search(_UNREACHED, text):
-        what = Message("or the place of its tables cannot be reached or used by Spark")
-        hint = Message("look at names, rights and the network")
     else:
         what = Message("cannot be tabulated by Spark ({name})", name=Shape(type(error)))
     return SourceError(
@@ -51,29 +46,83 @@ def _of_places(text: str, label: str) -> TablesError | None:
             Message("A category is called like the totals, or like missing categories."),
             hint=Message("choose other names with total_label and missing_label"),
         )
-    if "PATH_ALREADY_EXISTS" in text:
-        return SourceError(
+    for pattern, problem, hint in _reasons(label):
+        if re.search(pattern, text):
+            return SourceError(problem, hint=hint)
+    return None
+
+
+def _reasons(label: str) -> tuple[tuple[str, Message, Message], ...]:
+    """Return what a text of Spark may hold, why a place cannot be used then, and a way out."""
+    name = Name(label)
+    return (
+        (
+            "PATH_ALREADY_EXISTS",
             Message("There is something where the table is to be written."),
-            hint=Message("write to a folder that is not there yet"),
-        )
-    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
-        hint = Message("look at the spelling of the path, and of the place of its tables")
-        return SourceError(Message("No file matches {label!r}.", label=Name(label)), hint=hint)
-    if "No module named" in text:
-        return SourceError(
-            Message("The workers of Spark have no Python with this program."),
-            hint=Message(
-                "install the same version there: spark.pyspark.python names their Python"
+            Message("write to a folder that is not there yet"),
+        ),
+        (
+            "PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException",
+            Message("No file matches {label!r}.", label=name),
+            Message("look at the spelling of the path, and of the place of its tables"),
+        ),
+        (
+            "AccessDenied|AccessControlE|Permission denied|Forbidden|AuthorizationE",
+            Message(
+                "Spark has no right to read {label!r}, or to write the place of its tables.",
+                label=name,
             ),
-        )
-    if re.search("No FileSystem for scheme|ClassNotFoundException", text):
-        return SourceError(
+            Message("ask who owns it, or give Spark another key"),
+        ),
+        (
+            "NoAuthWithAWS|NoAwsCredentials|nable to load .*credentials|No AWS Credentials",
+            Message(
+                "Spark has no key for {label!r}, or for the place of its tables.", label=name
+            ),
+            Message("it looks in the environment, as AWS_…, and in spark-defaults.conf"),
+        ),
+        (
+            "UnknownHostE|UnresolvedAddress",
+            Message(
+                "Nobody knows the server of {label!r}, or that of the place of its tables.",
+                label=name,
+            ),
+            Message("look at the spelling, and at the endpoint in spark-defaults.conf"),
+        ),
+        (
+            "ConnectE|Connection refused|SocketTimeoutE|ConnectTimeout|NoRouteToHost",
+            Message(
+                "The server of {label!r}, or that of the place of its tables, does not answer.",
+                label=name,
+            ),
+            Message("look at the network, and at the endpoint in spark-defaults.conf"),
+        ),
+        (
+            "Mkdirs failed|not a dir|Read-only file system|ParentNotDirectory",
+            Message("No folder can be made at the place of the tables."),
+            Message("look at names and rights there"),
+        ),
+        (
+            "HiveMetaStoreClient|HiveException|MetaException",
+            Message("The catalog of Spark does not answer for {label!r}.", label=name),
+            Message("look at hive.metastore.uris, and whether the metastore is up"),
+        ),
+        (
+            "TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|NoSuchTable|NoSuchDatabase",
+            Message("The catalog of Spark has no table {label!r}.", label=name),
+            Message("write it as SHOW TABLES names it: catalog://database.table"),
+        ),
+        (
+            "No module named",
+            Message("The workers of Spark have no Python with this program."),
+            Message("install the same version there: spark.pyspark.python names their Python"),
+        ),
+        (
+            "No FileSystem for scheme|ClassNotFoundException",
             Message(
                 "Spark has no connector for {label!r}, or for the place of its tables.",
-                label=Name(label),
+                label=name,
             ),
-            hint=Message(
-                "put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path"
-            ),
-        )
-    return None
+            Message("put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path"),
+        ),
+    )

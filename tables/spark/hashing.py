@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 #: The function's name in statements.
 NAME = "ckm_hash"
+#: The function that stands in statements for keys that were hashed before.
+KEY_OF = "ckm_key_of"
+#: The column that holds their bits beside the records.
+KEY_COLUMN = "ckm_key_bits"
 
 
 def register(session: SparkSession) -> bool:

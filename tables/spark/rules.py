@@ -9,13 +9,16 @@ from sqlglot import exp
 
 from footing.messages import Message, Name
 from tables.errors import RequestError
-from tables.spark.hashing import NAME
+from tables.spark.hashing import KEY_COLUMN, KEY_OF, NAME
 
 Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
 EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 FLOATING = frozenset({"DOUBLE", "FLOAT"})
-_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+#: Integers of which each fits a signed one of 64 bits.
+WORDS = frozenset(
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+)
 _LEAST = f"CAST('-{2**63}' AS BIGINT)"  # exchanges the halves of the signed integers
 _LIMB = 22  # bits: the sums of such parts overflow after 2**41 records, and then loudly
 
@@ -65,14 +68,14 @@ def _note_sums(tree: exp.Expr, columns: Mapping[str, str]) -> None:
 def _is_double(node: Any, columns: Mapping[str, str]) -> bool:
     """Whether an expression is a double; only the forms that our statements have are told."""
     if isinstance(node, exp.Cast):
-        return bool(node.to.this == exp.DType.DOUBLE)
+        return node.to.this == exp.DType.DOUBLE or "in_units" in node.meta
     if isinstance(node, exp.Literal):
         return not node.is_string and "e" in node.name
     if isinstance(node, exp.Column) and node.this.quoted:
         return columns[node.name] == "DOUBLE"
     parts: list[Any] = []
     if isinstance(node, exp.Column):
-        place = _definition(node)
+        place = definition_of(node)
         parts = [] if place is None else [place.this]
     elif isinstance(node, exp.Case):
         parts = [node.args.get("default"), *(b.args["true"] for b in node.args["ifs"])]
@@ -83,7 +86,7 @@ def _is_double(node: Any, columns: Mapping[str, str]) -> bool:
     return any(_is_double(part, columns) for part in parts)
 
 
-def _definition(column: Any) -> Any:
+def definition_of(column: Any) -> Any:
     """Return where a name of ours is defined in the statements inside, or None."""
     select = column.find_ancestor(exp.Select)
     while select is not None and (source := select.args.get("from_")) is not None:
@@ -104,7 +107,7 @@ def _note_bits(tree: exp.Expr, columns: Mapping[str, str]) -> None:
         if not column.this.quoted:
             uses.setdefault(column.name, []).append(column)
     for places in uses.values():
-        definitions = [_definition(column) for column in places]
+        definitions = [definition_of(column) for column in places]
         first = definitions[0]
         if first is None or any(other is not first for other in definitions):
             continue
@@ -117,7 +120,7 @@ def _note_bits(tree: exp.Expr, columns: Mapping[str, str]) -> None:
 def _is_key(node: Any, columns: Mapping[str, str]) -> bool:
     """Whether an expression is an unsigned integer of which the bits can be written."""
     if isinstance(node, exp.Column):
-        return node.this.quoted and columns[node.name] in _WHOLE | {"UBIGINT"}
+        return node.this.quoted and columns[node.name] in WORDS | {"UBIGINT"}
     if not (isinstance(node, exp.Cast) and node.to.this == exp.DType.UBIGINT):
         return False
     inner = node.this.unnest()
@@ -126,7 +129,7 @@ def _is_key(node: Any, columns: Mapping[str, str]) -> bool:
 
 
 def _is_hashed(node: Any) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() == NAME
+    return isinstance(node, exp.Anonymous) and node.name.lower() in {NAME, KEY_OF}
 
 
 def _is_hexadecimal(node: Any) -> bool:
@@ -137,7 +140,10 @@ def _takes_bits(column: Any) -> bool:
     """Whether what reads a key gives the same of the signed integer of its bits."""
     parent, other = column.parent, column.parent.args.get("expression")
     if isinstance(parent, exp.Cast) and parent.to.this == exp.DType.UBIGINT:
-        return isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift))
+        if isinstance(parent.parent, (exp.Alias, exp.BitwiseRightShift)):
+            return True
+        parent = column.parent.parent
+        other = parent.args.get("expression")
     if isinstance(parent, exp.BitwiseAnd):
         mask = other.find(exp.Literal)
         return mask is not None and int(mask.name) < 2**63
@@ -177,7 +183,8 @@ def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
         return node  # type: ignore[no-any-return]
     column, kind = inner.sql("spark"), columns[inner.name]
     if to == exp.DType.DECIMAL:
-        return parsed(_scaled(column, kind, int(node.to.expressions[1].name)))
+        written = _in_units if "in_units" in node.meta else _scaled
+        return parsed(written(column, kind, int(node.to.expressions[1].name)))
     is_exact = to != exp.DType.DOUBLE or not kind.startswith("DECIMAL")
     return node if is_exact else parsed(_approximated(column, kind))
 
@@ -185,7 +192,8 @@ def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
 def _unsigned(node: Any, inner: Any) -> exp.Expr:
     """Write an unsigned integer as a decimal; one that was hashed knows its bits."""
     if _is_hashed(inner):
-        bits = inner.sql("spark")
+        is_hashed_before = inner.name.lower() == KEY_OF
+        bits = f"`{KEY_COLUMN}`" if is_hashed_before else inner.sql("spark")
         key = parsed(_unsigned_of(bits))
         key.meta["bits"] = bits
         return key
@@ -239,11 +247,23 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
         return f"CAST(REPLACE({digits}, '.', '') AS DECIMAL(38, 0))"
     if kind not in FLOATING:
         return f"(CAST({column} AS DECIMAL(38, 0)) * {10**decimals})"
-    scaled = f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
+    scaled = _times(column, decimals)
     whole = f"FLOOR({scaled})"
     half = f"IF({scaled} - {whole} >= CAST('0.5' AS DOUBLE), 1, 0)"  # halves go up
     small = f"CAST({whole} + {half} AS DECIMAL(38, 0))"
     return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {_large(scaled)})"
+
+
+def _in_units(column: str, _kind: str, decimals: int) -> str:
+    """Write the same multiple of a number in floating point as a double, which it is."""
+    scaled = _times(column, decimals)
+    is_up = f"{scaled} - FLOOR({scaled}) >= CAST('0.5' AS DOUBLE)"  # halves go up
+    whole = f"CAST(FLOOR({scaled}) + IF({is_up}, 1, 0) AS DOUBLE)"
+    return f"IF({scaled} < CAST('{2**53}' AS DOUBLE), {whole}, {scaled})"
+
+
+def _times(column: str, decimals: int) -> str:
+    return f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
 
 
 def _sum(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
@@ -281,7 +301,7 @@ def _is_long(node: Any) -> bool:
 def _is_own_long(node: Any) -> bool:
     """Whether an expression is a product of 64-bit integers that the statement made."""
     if isinstance(node, exp.Column):
-        place = None if node.this.quoted else _definition(node)
+        place = None if node.this.quoted else definition_of(node)
         return place is not None and _is_long(place.this)
     if isinstance(node, exp.Paren):
         return _is_own_long(node.this)
@@ -299,7 +319,7 @@ def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
     kind = columns[key.name]
     if kind == "UBIGINT":
         return _signed(key.sql("spark"))
-    return f"CAST({key.sql('spark')} AS BIGINT)" if kind in _WHOLE else None
+    return f"CAST({key.sql('spark')} AS BIGINT)" if kind in WORDS else None
 
 
 def _alias(node: Any, columns: Mapping[str, str]) -> exp.Expr:
@@ -317,8 +337,11 @@ def _and(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     mask = int(node.expression.find(exp.Literal).name)
     if mask & (mask + 1):
         raise unknown()
+    bits = node.this.meta.get("bits")
     if node.this.meta.get("by_bits"):
-        return parsed(f"({node.this.sql('spark')} & {mask})")
+        bits = node.this.sql("spark")
+    if bits is not None and mask < 2**63:
+        return parsed(f"({bits} & {mask})")
     return parsed(f"({node.this.sql('spark')} % {mask + 1})")
 
 
@@ -393,8 +416,16 @@ def _largest_with_keys(node: Any, keys: Sequence[Any]) -> exp.Expr:
 def _truncate(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Take the fraction off a double; Spark truncates dates alone."""
     x = node.this.sql("spark")
-    # Spark itself does so on the way to an integer.
-    return parsed(f"({x})" if isinstance(node.parent, exp.Cast) else f"(({x}) - ({x}) % 1e0)")
+    # Spark itself does so on the way to an integer; beyond 2**53 there is no fraction.
+    whole = f"IF(ABS({x}) < {2**53}e0, CAST(CAST({x} AS BIGINT) AS DOUBLE), {x})"
+    return parsed(f"({x})" if isinstance(node.parent, exp.Cast) else whole)
+
+
+def _round(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
+    """Round a double, halves away from zero; Spark's own function takes its digits for that."""
+    x = node.this.sql("spark")
+    is_half = f"ABS(({x}) - RINT({x})) = 0.5e0"
+    return parsed(f"IF({is_half}, ({x}) + IF(({x}) < 0, -0.5e0, 0.5e0), RINT({x}))")
 
 
 def _is_infinite(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
@@ -438,6 +469,7 @@ RULES: Mapping[str, Rule] = {
     "IsInf": _is_infinite,
     "Max": _extreme,
     "Min": _extreme,
+    "Round": _round,
     "Sum": _sum,
     "Trunc": _truncate,
 }

@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -34,6 +35,7 @@ _MASTER = re.compile(
     r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+|sc://[\w.-]+(:\d+)?(/\S*)?"
 )
 _PORT, _WAIT_S = 15002, 60  # of Spark Connect
+_PARTS_PER_CORE, _LEAST_PART = 2, 1 << 20  # bytes
 _STARTING = threading.Lock()
 _SETTINGS = read_data("tables.spark", "spark.toml")
 
@@ -100,7 +102,20 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
             )
     for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
+    if hasattr(session, "_jsparkSession"):  # no server of others tells its cores
+        _divide_files(session)
     return session
+
+
+def _divide_files(session: SparkSession) -> None:
+    """Have files of some MB read by all cores, unless somebody says how they are divided."""
+    cores = session.sparkContext.defaultParallelism
+    for name, value in (
+        ("spark.sql.files.minPartitionNum", _PARTS_PER_CORE * cores),
+        ("spark.sql.files.openCostInBytes", _LEAST_PART),
+    ):
+        if name not in session.conf.getAll:
+            session.conf.set(name, str(value))
 
 
 def is_served(master: str) -> bool:
@@ -188,7 +203,10 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
+    # Else a folder of that name may be left wherever a run is started.
+    warehouse = tempfile.TemporaryDirectory(prefix="ckm-spark-")
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
+    conf.set("spark.sql.warehouse.dir", f"file://{warehouse.name}")
     conf.setAll([*settings.items(), *_SETTINGS["private"].items()])
     problem = None
     try:
@@ -209,7 +227,8 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
                 "is the master up, its version that of PySpark, and Java 17 or later?"
             ),
         )
-    atexit.register(context.stop)
+    atexit.register(warehouse.cleanup)
+    atexit.register(context.stop)  # before its folder goes
     if master.startswith("local"):
         context.pythonExec = sys.executable  # of workers
     return context

@@ -7,20 +7,21 @@ the records are read by Spark alone. See `tables.spark.sql` for what makes the a
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import itertools
 import os
 import re
 import threading
 import urllib.parse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
 from footing.addresses import Address
 from footing.messages import Argument, Message, Name, said
-from footing.places import Place, PlaceKind, as_connectors_know, place_of
+from footing.places import CATALOG, Place, PlaceKind, as_connectors_know, place_of
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _groups = itertools.count()
+_KEY = "ckm_key"  # of a record on its way to those that workers keep
+_ROWS_PER_FILE, _MOST_FILES = 1_000_000, 64
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
@@ -73,6 +76,8 @@ class SparkSource(Source):
         Where the records lie, if not in files of this machine.
     root
         The folder below which names of folders are columns, if they are.
+    table
+        The name of a table of the catalog that the records are, instead of files.
     """
 
     packs = False
@@ -84,11 +89,12 @@ class SparkSource(Source):
         session: SparkSession,
         place: str | None = None,
         root: str | None = None,
+        table: str | None = None,
     ) -> None:
         # Not that of Source: the columns are already described.
         self._described = described
         self._session = session
-        self._place, self._root = place, root
+        self._place, self._root, self._table = place, root, table
         is_own = hasattr(session, "_jsparkSession")  # a server of others tells no progress
         self._context = session.sparkContext if is_own else None
         self._lock = threading.RLock()
@@ -116,10 +122,13 @@ class SparkSource(Source):
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS hex(message)")
+        described.fetch(f"CREATE MACRO {hashing.KEY_OF}(identifier) AS hash(identifier)")
         self._hashes_arrays: bool | None = None
+        self._needed: dict[str, None] = {}
+        self._cache: _RecordCache | None = None
         # Footers of files tell it; of a store Spark alone would, by a scan.
         sql = f"SELECT count(*) FROM {described.records}"
-        self._n_described = 0 if place else described.fetch(sql)[0][0]
+        self._n_described = 0 if place or table else described.fetch(sql)[0][0]
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -195,6 +204,16 @@ class SparkSource(Source):
 
         return self._received(sql, parameters, receive, progress=progress)
 
+    def write_rows(self, rows: pa.Table, place: str) -> None:
+        """Write rows that were made here as Parquet files of a folder that is not there yet."""
+        parts = min(-(-rows.num_rows // _ROWS_PER_FILE), _MOST_FILES) or 1
+
+        def work() -> None:
+            frame = self._session.createDataFrame(rows).coalesce(parts)
+            frame.write.option("compression", "zstd").parquet(_far(place))
+
+        self._run(work)
+
     def keyed_hash(
         self,
         column: str,
@@ -206,12 +225,26 @@ class SparkSource(Source):
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
         if earlier:
             _refuse(Message("Spark computes no record keys of version 1; DuckDB does."))
-        parameters["key"] = key
         if self._hashes_arrays is None:
             self._hashes_arrays = self._run(lambda: hashing.register(self._session))
+        sql = f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
         if self._hashes_arrays:
-            return f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
-        return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
+            sql = f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
+        if self._cache is None and not {hashing.KEY_COLUMN, _KEY} & self.columns.keys():
+            self._cache = _RecordCache(column=column, key=key, sql=sql)
+        if self._cache is not None and (self._cache.column, self._cache.key) == (column, key):
+            return f"{hashing.KEY_OF}({quote(column)})::UBIGINT"
+        parameters["key"] = key
+        return sql
+
+    def expect(self, columns: Iterable[str]) -> None:
+        """Take note of columns that statements will read, to keep them beside hashed keys."""
+        self._needed |= dict.fromkeys(name for name in columns if name in self.columns)
+
+    def close(self) -> None:
+        """Let go of what workers keep, and of the description."""
+        self._drop_cache()
+        super().close()
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
         """Tell whether there is a row: by their count, as a limit is none of what is known."""
@@ -227,6 +260,7 @@ class SparkSource(Source):
         """Give the records a variable that is made of others, in Spark's dialect."""
         from tables.spark.sql import spark_sql
 
+        self._drop_cache()
         name = quote(variable.name)
         text = spark_sql(
             f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
@@ -270,7 +304,7 @@ class SparkSource(Source):
         """Return the columns that Spark does not read, and how it reads those of each file."""
         parquet = described.parquet
         groups: list[tuple[tuple[str, ...], dict[str, FoundColumn | None]]]
-        if self._place or parquet is None:  # a schema alone, or none of files
+        if self._place or self._table or parquet is None:  # a schema alone, or none of files
             groups = [((), dict.fromkeys(described.columns))]
         else:
             partitions = [name for name in described.columns if name not in parquet.types]
@@ -298,14 +332,17 @@ class SparkSource(Source):
         """Name the records in the session, after a check that Spark reads the same ones."""
         parts = [self._read(files, columns) for files, columns in self._groups]
         urls = [url for part in parts for url in part[0].inputFiles()]
-        if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
+        is_odd = re.compile("=[^/]*%25[89A-F]", re.IGNORECASE).search
+        if self._table is None and any(map(is_odd, urls)):
             _refuse(
                 Message(
                     "Spark reads names of folders with encoded letters beyond ASCII otherwise."
                 )
             )
         paths = {os.path.realpath(_local_path(url)) for url in urls}
-        if not self._place and paths != {os.path.realpath(file) for file in self.files}:
+        if not (self._place or self._table) and paths != {
+            os.path.realpath(file) for file in self.files
+        }:
             raise SourceError(
                 Message("Spark does not read every file of {label!r}.", label=Name(self.label)),
                 hint=Message(
@@ -320,6 +357,12 @@ class SparkSource(Source):
         self, files: Sequence[str], columns: Mapping[str, _SparkColumn]
     ) -> tuple[DataFrame, list[str]]:
         """Return the records of files that are alike, and what makes their columns."""
+        expressions = [
+            f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
+            for name, column in columns.items()
+        ]
+        if self._table is not None:
+            return self._session.table(self._table), expressions
         shape = [
             f"{_quoted(name)} {column.read_as}"
             for name, column in columns.items()
@@ -329,31 +372,32 @@ class SparkSource(Source):
         if self._root is not None:
             reader = reader.option("basePath", self._root)
         places = [self._place] if self._place else map(_hadoop_path, files)
-        rows = reader.parquet(*places)
-        expressions = [
-            f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
-            for name, column in columns.items()
-        ]
-        return rows, expressions
+        return reader.parquet(*places), expressions
 
     def far_files(self, place: str | None = None) -> dict[str, FileState]:
         """Return the files of the records on a store, or of all folders below a place."""
         from pyspark.errors import AnalysisException
 
         root = place or self._place
-        if root is None:
+        if root is None and self._table is None:
             return {}
         reader = self._session.read.format("binaryFile")
         reader = reader.option("recursiveFileLookup", place is not None)
 
         def listed() -> dict[str, FileState]:
+            paths: list[str] = [] if root is None else [_far(root)]
+            if root is None and self._table is not None:
+                files = self._session.table(self._table).inputFiles()
+                paths = [_escaped(path) for path in files]
+            if not paths:  # a table that is no files
+                return {}
             try:
-                listing = reader.load(_far(root)).select(*_STATE).toArrow()
+                listing = reader.load(paths).select(*_STATE).toArrow()
             except AnalysisException as error:
                 if place is None or "PATH_NOT_FOUND" not in str(error):
                     raise
                 return {}
-            etags = self._etags(_far(root))
+            etags = {} if root is None else self._etags(paths[0])
             rows = zip(*(column.to_pylist() for column in listing.columns), strict=True)
             return {
                 path: (size, moment.isoformat(), etags.get(path, ""))
@@ -396,17 +440,14 @@ class SparkSource(Source):
         schema = self._described.arrow(
             f"SELECT * FROM ({sql}) LIMIT 0", parameters, beside=nothing
         ).schema
-        text = spark_sql(sql, parameters, columns=self.columns)
-        secrets = {
-            name: [value] for name, value in parameters.items() if isinstance(value, bytes)
-        }
-        views = {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
+        views = _secrets(parameters)
         if beside is not None:
             views[self.beside] = as_spark(beside)
 
         def work() -> _T:
-            for name, table in views.items():
-                self._session.createDataFrame(table).createOrReplaceTempView(name)
+            tables = {self._relation: self._relation_for(sql)}
+            text = spark_sql(sql, parameters, columns=self.columns, tables=tables)
+            self._show(views)
             return receive(self._session.sql(text), schema)
 
         with self._lock:
@@ -415,6 +456,58 @@ class SparkSource(Source):
             finally:
                 for view in (SECRETS, self.beside):
                     self._session.catalog.dropTempView(view)
+
+    def _relation_for(self, sql: str) -> str:
+        """Return the records that a statement reads: those that workers keep, if these do."""
+        from tables.spark.sql import columns_of
+
+        columns, cache = columns_of(sql, self._relation), self._cache
+        if cache is None or (columns is None and hashing.KEY_OF not in sql):
+            return self._relation
+        columns = {*self.columns} if columns is None else columns
+        has_all = cache.frame is not None and columns <= cache.columns.keys()
+        if hashing.KEY_OF in sql and not has_all:
+            self._fill_cache([*cache.columns, *self._needed, *columns])
+            has_all = True
+        return cache.view if has_all else self._relation
+
+    def _fill_cache(self, columns: Iterable[str]) -> None:
+        """Let workers keep columns with hashed keys in their memory, as far as it goes.
+
+        Each of some ten statements would hash all identifiers again otherwise. What does not
+        fit is hashed again, and nothing of it goes to a disk.
+        """
+        from pyspark import StorageLevel
+
+        from tables.spark.sql import spark_sql
+
+        if self._cache is None:
+            return
+        cache, names = self._cache, dict.fromkeys(columns)
+        listing, parameters = "".join(f"{quote(name)}, " for name in names), {"key": cache.key}
+        text = spark_sql(
+            f"SELECT {listing}({_KEY} >> 0) AS {quote(hashing.KEY_COLUMN)} "
+            f"FROM (SELECT {listing}{cache.sql} AS {_KEY} FROM {self._relation})",
+            parameters,
+            columns=self.columns,
+        )
+        self._show(_secrets(parameters))
+        before, cache.frame = cache.frame, self._session.sql(text)
+        cache.columns, cache.view = names, f"{self._relation}_cache"
+        cache.frame.persist(StorageLevel.MEMORY_ONLY).createOrReplaceTempView(cache.view)
+        if before is not None:
+            before.unpersist()
+
+    def _drop_cache(self) -> None:
+        """Let workers forget what they keep."""
+        cache, self._cache = self._cache, None
+        if cache is not None and cache.frame is not None:
+            with contextlib.suppress(Exception), quiet():  # Spark may have ended before
+                cache.frame.unpersist()
+
+    def _show(self, views: Mapping[str, pa.Table]) -> None:
+        for name, table in views.items():
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def _run(
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
@@ -484,6 +577,8 @@ def open_spark(
     place = place_of(data)
     open_own = functools.partial(open_session, master, settings=settings, session=session)
     if place is not None and place.kind is PlaceKind.STORE:
+        if place.scheme == CATALOG:
+            return _open_table(place, open_own())
         return _open_far(place, _far(place.uri), open_own())
     described = open_source(data if place is None else place, threads=1)
     try:
@@ -523,6 +618,30 @@ def _open_far(place: Place, path: str, session: SparkSession) -> SparkSource:
     return SparkSource(described, session=session, place=path, root=root)
 
 
+def _open_table(place: Place, session: SparkSession) -> SparkSource:
+    """Open a table of the catalog of a session, whatever format it has there."""
+    problem, name = None, place.uri.partition("://")[2]
+    try:
+        with quiet():
+            is_there = session.catalog.tableExists(name)
+            columns = session.table(name).limit(0).toArrow() if is_there else None
+    except Exception as error:  # noqa: BLE001  (explained)
+        problem = explain(error, place.label)
+    if problem is not None:  # no chain: Spark's texts quote records
+        raise problem
+    if columns is None:
+        raise SourceError(
+            Message("The catalog of Spark has no table {label!r}.", label=Name(place.label)),
+            hint=Message(
+                "write it as SHOW TABLES names it, catalog://database.table; a temporary view "
+                "is seen by its own session alone"
+            ),
+        )
+    described = open_source(columns, threads=1)
+    described.label = place.label
+    return SparkSource(described, session=session, table=name)
+
+
 def _footer_texts(records: DataFrame, session: SparkSession) -> dict[str, str]:
     """Return what the footer of the first file says beside its columns; no server tells it."""
     urls = records.inputFiles() if hasattr(session, "_jsparkSession") else []
@@ -547,20 +666,20 @@ def _unseen(names: Sequence[str], footer: Mapping[str, str]) -> dict[str, Refusa
     except (pa.ArrowException, ValueError, OSError):  # of another program
         return {}
     refusals = {}
-    for field in schema:
-        reading = reading_of(field)
-        if field.name in names and reading.refusal is not None:
-            refusals[field.name] = reading.refusal
-        elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
+    for each in schema:
+        reading = reading_of(each)
+        if each.name in names and reading.refusal is not None:
+            refusals[each.name] = reading.refusal
+        elif each.name in names and not (reading.is_plain or reading is ALL_MISSING):
             words = (
                 said(reading.words)
                 if reading.words
-                else Message("values of the type {type}", type=Name(str(field.type)))
+                else Message("values of the type {type}", type=Name(str(each.type)))
             )
-            refusals[field.name] = Refusal(
+            refusals[each.name] = Refusal(
                 problem=Message(
                     "Column {field!r} holds {words}, which Spark does not read on a store.",
-                    field=Name(field.name),
+                    field=Name(each.name),
                     words=words,
                 ),
                 hint=Message("write them as text, or copy the files to this machine"),
@@ -660,6 +779,32 @@ class _SparkColumn:
 
     read_as: str | None
     sql: str
+
+
+@dataclass(slots=True, kw_only=True, repr=False)
+class _RecordCache:
+    """Columns of the records that workers keep with the bits of hashed keys.
+
+    Parameters
+    ----------
+    column, key, sql
+        The identifier, the key of its hash, and the expression of that.
+    columns, frame, view
+        The columns beside it, once a statement asked for them, and what Spark calls them.
+    """
+
+    column: str
+    key: bytes
+    sql: str
+    columns: dict[str, None] = field(default_factory=dict)
+    frame: DataFrame | None = None
+    view: str = ""
+
+
+def _secrets(parameters: Mapping[str, object]) -> dict[str, pa.Table]:
+    """Return the view of parameters that are bytes: they are no part of a text."""
+    secrets = {name: [value] for name, value in parameters.items() if isinstance(value, bytes)}
+    return {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
 
 
 def _spark_column(name: str, kind: str, column: FoundColumn | None) -> _SparkColumn | None:

@@ -15,9 +15,10 @@ from sqlglot.errors import SqlglotError
 from footing.messages import Message, Name
 from tables.errors import RequestError
 from tables.filtering.values import kind_of
-from tables.spark.hashing import NAME
+from tables.spark.hashing import KEY_OF, NAME
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
 from tables.spark.types import SECRETS, read_as
+from tables.spark.wide_sums import split_wide_sums
 
 _KNOWN_NODES = """
     Abs Add Alias And BitwiseAnd BitwiseRightShift BitwiseXorAgg Boolean Case Cast Coalesce
@@ -28,15 +29,24 @@ _KNOWN_NODES = """
     TableAlias Trunc Tuple Unhex Where
 """
 _KNOWN = frozenset(_KNOWN_NODES.split())
-_KNOWN_CALLS = frozenset({"ckm_aes", NAME, "isfinite", "strlen"})
+_KNOWN_CALLS = frozenset({"ckm_aes", NAME, KEY_OF, "isfinite", "strlen"})
 
 
-def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[str, str]) -> str:
-    """Write a statement of ours in Spark's dialect."""
+def spark_sql(
+    sql: str,
+    parameters: Mapping[str, object],
+    *,
+    columns: Mapping[str, str],
+    tables: Mapping[str, str] | None = None,
+) -> str:
+    """Write a statement of ours in Spark's dialect, with other names for some tables."""
     try:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
+        for table in tree.find_all(exp.Table):
+            table.this.set("this", (tables or {}).get(table.name, table.name))
         _require_exact(tree, columns)
         _require_known(tree)
+        split_wide_sums(tree, columns)
         note_types(tree, columns)
         places = [_place(node) for node in tree.find_all(exp.Placeholder)]
         values = [_value(place, parameters, columns) for place in places]
@@ -50,6 +60,21 @@ def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[st
         return str(tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except (SqlglotError, RecursionError):
         raise unknown() from None
+
+
+def columns_of(sql: str, relation: str) -> set[str] | None:
+    """Return the columns that a statement of ours names; None if it takes all of a relation."""
+    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    for star in tree.find_all(exp.Star):
+        select = star.find_ancestor(exp.Select)
+        sources = [] if select is None else [select.args.get("from_")]
+        sources += [] if select is None else select.args.get("joins") or []
+        is_all = isinstance(star.parent, exp.Select)
+        names = [one.this.name for one in sources if one and isinstance(one.this, exp.Table)]
+        if is_all and relation in names:
+            return None
+    columns = (column for column in tree.find_all(exp.Column) if column.this.quoted)
+    return {c.name for c in columns if getattr(c.parent, "name", "").lower() != KEY_OF}
 
 
 def _require_exact(tree: exp.Expr, columns: Mapping[str, str]) -> None:

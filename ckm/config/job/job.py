@@ -347,16 +347,6 @@ class Job(SettingsFile, title="A release job of ckm"):
                     column=Name(column),
                 )
                 reading.add(where, text, did_you_mean(column, dimensions), key="continuous")
-            if self.output.place is not None:
-                text = Message(
-                    "continuous needs the public report, and with place there is none."
-                )
-                reading.add(
-                    where,
-                    text,
-                    Message("cut the column into bands, or remove place"),
-                    key="continuous",
-                )
 
     def _add_problems_of_public_counts(self, reading: Reading) -> None:
         """Note exceptions for counts that nothing hides."""

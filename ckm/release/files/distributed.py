@@ -17,14 +17,60 @@ from footing.serialisation import plain
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.config.job.job import Job
+    from ckm.engine.published_table import PublishedTable
     from ckm.release.opening import OpenedMethod
     from ckm.release.run import ReleaseDraft
+    from footing.places import FileState
     from footing.progress import Progress
 
 #: What a page would know of the release, which has none.
 _NOTHING = PublicFacts(
     id="", title="", date="", contact="", version="", ptable_label="", checks={}, tables=()
 )
+
+
+class StoredTables:
+    """Has workers write tables onto a store that were made on this machine.
+
+    Parameters
+    ----------
+    opened
+        The method with its data, whose workers write; what they wrote is noted there.
+    folder
+        The folder of the release on the store.
+    is_kept
+        False writes none.
+    """
+
+    def __init__(self, opened: OpenedMethod, folder: str, *, is_kept: bool) -> None:
+        self._opened, self._folder, self._is_kept = opened, folder, is_kept
+
+    def require_new(self) -> None:
+        """Refuse a folder in which something lies, before any record is counted."""
+        if self._opened.far_files(self._folder):
+            raise written_folder(self._folder)
+
+    def write(self, name: str, table: PublishedTable) -> None:
+        """Write a table into a new folder."""
+        place = f"{self._folder}/{name}"
+        if self._is_kept:
+            self._opened.written[place] = []  # perhaps not to its end
+            self._opened.write_rows(table.plain_arrow(), place)
+            self._opened.written[place] = stated_files(self._opened.far_files(place))
+
+
+def stated_files(files: Mapping[str, FileState]) -> list[dict[str, Any]]:
+    """Return what a manifest says of files on a store."""
+    stated: list[dict[str, Any]] = plain([StatedFile.of(*file) for file in files.items()])
+    return stated
+
+
+def folder_of(job: Job, name: str) -> str:
+    """Return the folder of a release on the store; a rehearsal has no name, and writes none."""
+    return f"{job.output.place}/{name or '.check'}"
 
 
 class DistributedTables:
@@ -56,7 +102,7 @@ class DistributedTables:
         if session.noise is None:
             raise InternalError(Message("Workers write tables with noise alone."))
         self._draft, self._noise, self._written = draft, session.noise, session.written
-        self._folder = f"{draft.job.output.place}/{name or '.check'}"
+        self._folder = folder_of(draft.job, name)
         self._is_kept, self._progress = is_kept, progress
 
     def write(self) -> None:
@@ -71,8 +117,7 @@ class DistributedTables:
             target = place if self._is_kept else None
             rows = engine.write_distributed(request, target, progress=partial(self._tell, name))
             if self._is_kept:
-                files = [StatedFile.of(*file) for file in engine.far_files(place).items()]
-                self._written[place] = plain(files)
+                self._written[place] = stated_files(engine.far_files(place))
             if not rows:
                 hint = Message("do its filter and its categories fit the data?")
                 raise ConfigError(
@@ -86,7 +131,6 @@ class DistributedTables:
         job, ptable = self._draft.job, self._noise.ptable
         is_positive = keeps_positive(ptable.transition.tolist())
         manifest = self._draft.public_manifest("positive" if is_positive else "noise")
-        manifest |= {"words": self._draft.files.words}
         hidden = [str(job.path.parent), ptable.id]
         leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(job))
         leaks.require_clean(manifest, what=Message("the public manifest"))

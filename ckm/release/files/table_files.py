@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.config.problems import heading
 from ckm.config.section import one_text
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
@@ -23,6 +22,7 @@ from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.about import to_plain, with_noise
 from ckm.formats.csv_text import formulas, is_formula, plain_numbers, without_formulas
 from ckm.formats.registry import format_named
+from ckm.release.files.place import require_place
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
@@ -115,12 +115,14 @@ class TableFiles:
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
-        if self._job.output.stream or self._job.output.place:
+        if self._job.output.place is not None:
+            require_place(self._job)
+        elif self._job.output.stream:
             _require_parts(self._job)
         self._require_names()
         for name in self._job.tables:
             table = self.rehearsal(name)
-            self._say(name, table)
+            self.describe(name, table)
             for kind, language, _ in files_of(name, self._job.output):
                 if kind in _ROOMY:
                     continue
@@ -145,7 +147,7 @@ class TableFiles:
 
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
         """Write a table in each format and language."""
-        self._say(name, table)
+        self.describe(name, table)
         paths: list[Path] = []
         for column, texts in formulas(table).items():
             for caution in formula_cautions({column: texts}, self._job.output, is_named=False):
@@ -192,7 +194,7 @@ class TableFiles:
             numbers=tuple(zip(*numbers, strict=True)),
         )
 
-    def _say(self, name: str, table: PublishedTable) -> None:
+    def describe(self, name: str, table: PublishedTable) -> None:
         """Keep what the files of a table say in each language."""
         for code, words in self._words.items():
             about = words.about(name, table)
@@ -246,39 +248,29 @@ class TableFiles:
 
 
 def _require_parts(job: Job) -> None:
-    """Refuse what needs a whole table at once, or cells of it on this machine."""
-    output, data, is_far = job.output, job.data, job.output.place is not None
-    formats = ("parquet",) if is_far else _ROOMY
+    """Refuse what needs a whole table at once, where tables are streamed."""
     needs: dict[str, bool] = {
         f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")
     }
     needs |= {
-        "additive = true": output.additive,
-        f'engine = "{data.engine}"': (data.engine == "spark") != is_far,
-        "publish_noise = true": is_far and output.publish_noise,
-        "stream = true": is_far and output.stream,
-        "[report]": is_far and bool(job.report.model_fields_set),
-        "[categories]": is_far and bool(job.categories),
-        Message("a code tree"): is_far
-        and not all(isinstance(h, list) for h in job.hierarchies.values()),
+        "additive = true": job.output.additive,
+        f'engine = "{job.data.engine}"': job.data.engine == "spark",
         Message("a quantile"): any(t.quantiles for t in job.tables.values()),
     }
-    needs |= {heading(t.place)[:-1]: is_far and t.request.needs_whole_table for t in job.table}
     needs |= {
-        Message("the format {kind!r}", kind=Name(kind)): kind not in formats
-        for kind in output.formats
+        Message("the format {kind!r}", kind=Name(kind)): kind not in _ROOMY
+        for kind in job.output.formats
     }
     if wrong := [what for what, is_there in needs.items() if is_there]:
-        key = Name("place" if is_far else "stream = true")
         raise ConfigError(
             Message(
                 "{key} under [output] does not go with {wrong}: that needs whole tables in "
                 "the memory of this machine.",
-                key=key,
+                key=Name("stream = true"),
                 wrong=Enumeration(" and ", map(named, wrong)),
             ),
             hint=Message(
-                "leave one of them out; its formats are {formats}", formats=Name.each(formats)
+                "leave one of them out; its formats are {formats}", formats=Name.each(_ROOMY)
             ),
         )
 

@@ -109,6 +109,8 @@ def test_a_name_matches_itself_and_what_lies_below_it(tmp_path):
         ("-", PlaceKind.STANDARD_INPUT, "standard input"),
         ("S3://bucket/a/*.csv?region=r", PlaceKind.STORE, "s3://bucket/a/*.csv"),
         ("hdfs://node:8020/a b/x", PlaceKind.STORE, "hdfs://node:8020/a b/x"),
+        ("dbfs:/mnt/people", PlaceKind.STORE, "dbfs:///mnt/people"),
+        ("catalog://census.people", PlaceKind.STORE, "catalog://census.people"),
         ("postgres://me:hunter2@h/db", PlaceKind.DATABASE, "postgres://me@h/db"),
         ("sqlite:///s.sqlite", PlaceKind.DATABASE, "sqlite:///s.sqlite"),
         ("https://u:hunter2@h/a.csv", PlaceKind.UNKNOWN, "https://u@h/a.csv"),

@@ -27,6 +27,7 @@ from tables import (
     record_groups,
 )
 from tables.cells.cube import _part_of, all_cells, cell_table, finest_cells
+from tests.environments.spark_support import require_same
 from tests.strategies import (
     HIERARCHIES,
     TREE,
@@ -666,3 +667,36 @@ def test_cells_do_not_show_themselves():
     assert "MARKER" not in shown
     assert "77" not in shown
     assert "array" not in shown
+
+
+def test_the_largest_contributions_are_the_same_where_they_are_read_apart(monkeypatch):
+    """As on Spark, which keeps them of few records alone."""
+    rng = np.random.default_rng(1)
+    n = 2000
+    records = pa.table(
+        {
+            "id": [f"p{i}" for i in range(n)],
+            "a": rng.integers(0, 9, n),
+            "b": pa.array([None if x < 0.1 else "xyz"[int(x * 3)] for x in rng.random(n)]),
+            "v": np.where(rng.random(n) < 0.2, 0, np.round(rng.normal(100, 500, n), 2)),
+            "w": rng.random(n) * 3,
+        }
+    )
+    requests = [
+        Request(dimensions=["a", "b"], sums=["v"], top=2, weight="w"),
+        Request(dimensions=["b"], sums=["v"], top=2, weight="w", where="a > 3"),
+        Request(dimensions=["a"]),
+        Request(dimensions=["a"], sums=["v"], top=3),
+        Request(dimensions=["a"], sums=["v"], top=2, where="a > 99"),
+        Request(dimensions=[], sums=["v"], top=6),
+    ]
+    keys = HashedKeys(column="id", secret=Secret(bytes(16)))
+    with open_source(records) as source:
+        at_once = cube(source, keys, requests)
+        monkeypatch.setattr(source, "packs", False)
+        statements, ask = [], source.arrow
+        monkeypatch.setattr(
+            source, "arrow", lambda sql, *a, **k: statements.append(sql) or ask(sql, *a, **k)
+        )
+        require_same(at_once, cube(source, keys, requests))
+    assert sum("JOIN" in sql for sql in statements) == 5  # of four groupings, and the total

@@ -401,12 +401,13 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
             plans.extend(words.explainString(plan, mode) for mode in ("extended", "codegen"))
             return answer
 
-        plans.extend(value for value in given.values() if isinstance(value, bytes))
+        plans.extend([] if self._cache is None else [self._cache.key])
         return asked(self, sql, given, taken, **options)
 
     monkeypatch.setattr("tables.spark.spark.SparkSource._received", ask)
     with open_spark(path, master=master) as source:
         cube(source, ID, [Request(dimensions=["x"])], sketch=1)
+        source._drop_cache()
         source._hashes_arrays = False  # as where workers have no Python
         cube(source, ID, [Request(dimensions=["x"])], sketch=1)
         with pytest.raises(DataError, match="too large to be added up exactly") as caught:
@@ -625,9 +626,14 @@ def test_etags_are_those_that_a_connector_tells(monkeypatch, tells):
     [
         (
             "java.nio.file.AccessDeniedException: s3a://b/t: 403 of Ann",
-            "place of its tables cannot",
+            "no right to read 'people'",
         ),
-        ("java.io.IOException: Mkdirs failed to create file:/t", "place of its tables cannot"),
+        ("java.io.IOException: Mkdirs failed to create file:/t", "No folder can be made"),
+        ("NoAuthWithAWSException: no credentials of Ann", "no key for 'people'"),
+        ("java.net.UnknownHostException: s3.ann", "Nobody knows the server of 'people'"),
+        ("java.net.ConnectException: Connection refused", "does not answer"),
+        ("[TABLE_OR_VIEW_NOT_FOUND] The table `ann`", "catalog of Spark has no table 'people'"),
+        ("org.apache.hadoop.hive.ql.metadata.HiveException: Ann", "catalog of Spark does not"),
         ("No FileSystem for scheme gs", "no connector for 'people', or for the place"),
     ],
 )
@@ -635,7 +641,7 @@ def test_a_place_that_spark_cannot_use_is_told_without_its_text(said, told):
     pytest.importorskip("pyspark", reason="PySpark is not installed")
     error = explain(OSError(said), "people")
     assert told in str(error)
-    assert "Ann" not in str(error)
+    assert "ann" not in str(error).lower().replace("cannot", "")
 
 
 @pytest.mark.slow

@@ -104,6 +104,7 @@ def test_a_filter_of_greatest_length_is_written():
     assert filtered(where, x="BIGINT").count("`x` = 1") == 2500
 
 
+ROUNDED = "IF(ABS((`v`) - RINT(`v`)) = 0.5e0, (`v`) + IF((`v`) < 0, -0.5e0, 0.5e0), RINT(`v`))"
 HALF = "CAST('9223372036854775808' AS DOUBLE)"
 
 
@@ -112,9 +113,9 @@ HALF = "CAST('9223372036854775808' AS DOUBLE)"
     [
         ('abs("v")', "ABS(`v`)"),
         ('isinf("v")', "(ABS(`v`) = CAST('Infinity' AS DOUBLE))"),
-        ('trunc("v")', "((`v`) - (`v`) % 1e0)"),
-        ('round("v" * 1e2) / 1e2', "ROUND(`v` * 1e2) / 1e2"),
-        ('round("v")::BIGINT', "CAST(ROUND(`v`) AS BIGINT)"),
+        ('trunc("v")', f"IF(ABS(`v`) < {2**53}e0, CAST(CAST(`v` AS BIGINT) AS DOUBLE), `v`)"),
+        ('round("v") / 1e2', f"{ROUNDED} / 1e2"),
+        ('round("v")::BIGINT', f"CAST({ROUNDED} AS BIGINT)"),
         ('"v" - 1e0 + 2e0', "`v` - 1e0 + 2e0"),
         ("bool_and(x)", "BOOL_AND(x)"),
         ("bool_or(x)", "BOOL_OR(x)"),

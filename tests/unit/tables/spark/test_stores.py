@@ -14,7 +14,7 @@ from footing.places import place_of
 from tables import Request, RequestError, SourceError, StoredKeys, cube
 from tables.source.labels import MissingCodes, labels_mark
 from tables.spark.session import open_session
-from tables.spark.spark import _open_far
+from tables.spark.spark import _open_far, open_spark
 
 pytestmark = pytest.mark.slow
 KEYS = StoredKeys(column="key", key_range=256)
@@ -63,3 +63,20 @@ def test_a_name_behind_a_wildcard_that_is_also_a_pattern_is_refused(tmp_path, ma
     with opened(tmp_path / "*" / "d [uv]", master) as source:
         (cells,) = cube(source, KEYS, [Request(dimensions=["sex"])])
     assert sorted(cells.count.tolist()) == [1, 2, 3]
+
+
+def test_a_table_of_the_catalog_is_read_by_its_name(tmp_path, master):
+    pq.write_table(people(), tmp_path / "p.parquet")
+    session = open_session(master)
+    session.sql(f"CREATE TABLE ckm_people USING parquet LOCATION 'file://{tmp_path}'")
+    try:
+        with open_spark("catalog://default.ckm_people", session=session) as source:
+            (cells,) = cube(source, KEYS, [Request(dimensions=["sex"])])
+            ((name, state),) = source.far_files().items()
+        assert sorted(cells.count.tolist()) == [1, 2, 3]
+        assert name.endswith("p.parquet")
+        assert state[0] == (tmp_path / "p.parquet").stat().st_size
+        with pytest.raises(SourceError, match=r"no table 'catalog://default\.nobody'"):
+            open_spark("catalog://default.nobody", session=session)
+    finally:
+        session.sql("DROP TABLE ckm_people")
