@@ -277,7 +277,7 @@ def _require_within(
             ),
             hint=_way_out(steps, limit=facts.limit),
         )
-    if is_over(facts.zeros_limit, facts.largest_zeros_share):
+    if is_over(facts.zeros_limit, facts.zeros_share_held):
         raise CheckFailedError(
             Message(
                 "More of the non-empty cells published as 0 are named than the limit of "
@@ -286,7 +286,7 @@ def _require_within(
             ),
             hint=Message("offer coarser levels or fewer variables together, or more noise"),
         )
-    if is_over(facts.attribute_limit, facts.attribute_share):
+    if is_over(facts.attribute_limit, facts.attribute_share_held):
         raise CheckFailedError(
             Message(
                 "More statements that all of a cell have one category are right than the limit "
@@ -328,7 +328,7 @@ def _write(
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = (
         *("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn"),
-        *("interval", "zeros_limit", "attribute_limit"),
+        *("interval", "zeros_interval", "zeros_limit", "attribute_limit"),
     )
     content = {
         "kind": KIND,
