@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.randomness import GENERATOR, is_drawn_from_seeds, put_in_place
 from tests.strategies import SHARES, examples
 
 # `quick` draws the same examples in every run, `many` those of its seed, `long` always others.
@@ -39,6 +41,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"master", "postgres_server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give each test its seed."""
+    put_in_place()
+    GENERATOR.start(item.nodeid if is_drawn_from_seeds(item) else None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Give what several tests share a seed of its own, whichever of them comes first."""
+    if fixturedef.scope == "function":
+        yield
+        return
+    before = GENERATOR.start(f"{fixturedef.baseid}/{fixturedef.argname}")
+    yield
+    GENERATOR.go_on(before)
 
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"

@@ -175,7 +175,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if manifest["kind"] != KIND:
         raise ReleaseError(
             Message(
-                "The release {folder!r} has no report: only noise has one.",
+                "The report of {folder!r} cannot be made again: only that of a release with "
+                "noise can.",
                 folder=Name(folder.name),
             ),
             hint=Message("its tables lie in public/, and their original numbers in internal/"),

@@ -80,8 +80,9 @@ def _require_comparison(service: Service) -> None:
     if service.populations and service.ledger is None:
         raise ConfigError(
             Message(
-                "[[population]] needs [ledger]: a cell of a population and of all records "
-                "whose counts differ by one person tell that this person is outside."
+                "{section} needs [ledger]: a cell of a population and of all records "
+                "whose counts differ by one person tell that this person is outside.",
+                section=Name("[[population]]" if service.population else "[[zone]]"),
             ),
             hint=Message(
                 'path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '

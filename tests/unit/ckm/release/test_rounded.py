@@ -95,7 +95,7 @@ def test_what_lies_behind_a_rounded_number_stays_inside(folder):
     release(read_job("job.toml"), "out")
     told = CliRunner().invoke(app, ["report", "out"])
     assert told.exit_code != 0
-    assert "has no report: only noise has one" in told.stderr
+    assert "cannot be made again: only that of a release with noise can" in told.stderr
     inside = pd.read_csv("out/internal/audit-all.csv")
     assert (inside["original"] == [true_count(c) for c in _cells(inside)]).all()
     assert (inside["least"] <= inside[["original", "published"]].min(axis=1)).all()

@@ -11,6 +11,9 @@ import pytest
 from dp import Adjacency, DPError, Exponential
 from tests.unit.dp.support import fits
 
+#: What OpenDP draws is tested as it is drawn; each test fails by itself in one run of 10**7.
+pytestmark = pytest.mark.system_randomness
+
 ADD = Adjacency.ADD_REMOVE
 MANY = 8000
 

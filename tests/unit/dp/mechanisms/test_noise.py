@@ -33,6 +33,9 @@ from tests.unit.dp.support import ERROR, discrete_gaussian_delta, fits
 MANY = 20_000
 #: Of any number of numbers, so that the noise can be looked at many times at once.
 ONE = Sensitivity(l1=1, adjacency=Adjacency.ADD_REMOVE)
+#: What OpenDP draws is tested as it is drawn; each test fails by itself in one run of 10**7.
+pytestmark = pytest.mark.system_randomness
+
 KINDS = [
     Laplace(sensitivity=ONE, scale=3.0),
     Geometric(sensitivity=ONE, scale=3.0),

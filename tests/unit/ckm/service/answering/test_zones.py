@@ -9,6 +9,8 @@ import pytest
 
 from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
+from ckm.errors import ConfigError
+from ckm.service.process.server import rehearse_service
 from tests.unit.ckm.service.conftest import Served, cells_of, write_service
 
 DATA = "/tables/jobseekers/data"
@@ -110,6 +112,12 @@ def test_areas_are_found_by_former_names_and_without_accents(zoned):
         page = served.web.get("/", params={"find[geo]": text})
         assert "1 category found." in page.text
         assert "Évry" in page.text
+
+
+def test_a_zone_without_a_ledger_is_named_as_a_zone(tmp_path):
+    path, _ = with_zones(tmp_path)
+    with pytest.raises(ConfigError, match=r"^\[\[zone\]\] needs \[ledger\]"):
+        rehearse_service(read_service(path), quick=True)
 
 
 def test_wrong_zones_are_named_in_the_service_file(tmp_path):
