@@ -20,7 +20,7 @@ test lowest check long: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lowest versions pictures docs dist check long bench clean
+.PHONY: help setup demo test lint format lowest versions pictures docs docs-archive dist check long bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,14 +85,20 @@ pictures: setup ## draw the pictures of the documentation: the way to a release,
 docs: pictures ## build the pages, every command and the Python packages into a searchable site: docs/_build
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
 
+# The pictures stand in the sources as they were drawn last, so that no demonstration is run.
+docs-archive: setup ## build the pages and pack them into one file that ckm docs opens: dist/ckm-engine-docs-VERSION.zip
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
+	$(BIN)/python docs/archive.py docs/_build dist
+
 # What is in a package is told by the tools that others check it with, in an environment of its own.
 dist: setup ## build the wheel and the sources, and list what an installation brings with it and its licences
 	rm -rf dist && $(BIN)/python -m build --outdir dist
+	$(MAKE) docs-archive
 	$(PYTHON) -m venv --clear .venv-dist
 	.venv-dist/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
 	.venv-dist/bin/ckm --version
 	$(PYTHON) -m venv --clear .venv-tools && .venv-tools/bin/python $(INSTALL) twine cyclonedx-bom pip-licenses
-	.venv-tools/bin/twine check --strict dist/*
+	.venv-tools/bin/twine check --strict dist/*.whl dist/*.tar.gz
 	.venv-tools/bin/cyclonedx-py environment --gather-license-texts --output-reproducible \
 	    --pyproject pyproject.toml -o dist/ckm-engine.cdx.json .venv-dist/bin/python
 	.venv-tools/bin/pip-licenses --python .venv-dist/bin/python --with-license-file --no-license-path \

@@ -44,6 +44,8 @@ class Cell:
         Of a figure that can be the best or the worst there is; None for any other cell.
     links
         Words → address, instead of a text.
+    groups
+        What links have in common → the links, instead of a text.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Cell:
     outcome: Outcome | None = None
     rating: Rating | None = None
     links: tuple[tuple[str, str], ...] = ()
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
 
 Entry: TypeAlias = str | Cell

@@ -15,7 +15,7 @@ from reports.facts.exposure import ExposureFacts
 from reports.facts.frontier import FrontierFacts
 from reports.facts.meaning import MeaningFacts
 from reports.facts.mobility import MobilityFacts
-from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts.release import ComparisonFacts, IndexFacts, PublicFacts, ReleaseFacts
 from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
@@ -27,6 +27,7 @@ from reports.pages.exposure import exposure_page
 from reports.pages.frontier import frontier_page
 from reports.pages.meaning import meaning_page
 from reports.pages.mobility import mobility_page
+from reports.pages.release.index import index_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
 from reports.pages.suppression import public_suppression_page, suppression_page
@@ -58,6 +59,7 @@ _PAGES: Mapping[type, tuple[Callable[..., tuple[str, dict[str, Any]]], Edition]]
     DecodingFacts: (decoding_page, "internal"),
     ExposureFacts: (exposure_page, "internal"),
     FrontierFacts: (frontier_page, "internal"),
+    IndexFacts: (index_page, "public"),
     MeaningFacts: (meaning_page, "public"),
     MobilityFacts: (mobility_page, "internal"),
     PublicFacts: (public_page, "public"),
@@ -83,10 +85,10 @@ def make_report(
     Parameters
     ----------
     facts
-        All that the page says: of a release, a comparison of designs, decoded reports, an
-        audit of a service or of trips, a frontier of designs, what an epsilon means, tables
-        with noise, a suppression, synthetic records, or private training: a study, a sweep,
-        audits or a card.
+        All that the page says: of a release, of its tables and files, a comparison of
+        designs, decoded reports, an audit of a service or of trips, a frontier of designs,
+        what an epsilon means, tables with noise, a suppression, synthetic records, or private
+        training: a study, a sweep, audits or a card.
     language
         ``"en"`` or ``"fr"``.
     edition

@@ -41,6 +41,7 @@ _VERBS = {
     "job": "ckm.cli.job:job",
     "service": "ckm.cli.job:service",
     "schema": "ckm.cli.job:schema",
+    "docs": "ckm.cli.docs:docs",
     "completion": "ckm.cli.completion:completion",
 }
 

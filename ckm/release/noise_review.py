@@ -183,6 +183,8 @@ class NoiseReview:
         self._leaks = leaks
         repeat = f"ckm release job.toml -o again/{self._tools.options}"
         return Pages(
+            leaks=leaks,
+            margin=facts.margin,
             words="positive" if facts.keeps_positive else None,
             public=pages["public"],
             inside={

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ckm.methods.method import InternalRecord
     from ckm.release.files.manifest import TableRecord
     from ckm.release.files.table_files import TableFiles
+    from ckm.release.pages.report_pages import LeakCheck
     from ckm.release.warnings_log import Notes, Stages
     from footing.progress import Progress
-    from reports.facts.release import FileFact
+    from reports.facts.release import FileFact, MarginFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,12 +66,18 @@ class Pages:
         The public pages.
     inside, last
         Parts of the internal manifest.
+    leaks
+        What looked that they give nothing away; None where nothing did.
+    margin
+        How far counts may lie from the true ones, where the office tells it.
     """
 
     words: str | None = None
     public: Sequence[FileFact] = ()
     inside: Mapping[str, Any] = field(default_factory=dict)
     last: Mapping[str, Any] = field(default_factory=dict)
+    leaks: LeakCheck | None = None
+    margin: MarginFact | None = None
 
 
 def secret_label(job: Job) -> str | None:

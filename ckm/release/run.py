@@ -31,6 +31,7 @@ from ckm.release.files.refusal import places_beside
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.release.opening import job_method
+from ckm.release.pages.index_pages import write_index
 from ckm.release.review import NoReview, ReviewTools, noise_job_record
 from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
@@ -478,7 +479,15 @@ class ReleaseRun:
 
             pages = with_overviews(pages, draft.folder, draft.job, method, draft.tables)
         words = statement.words if pages.words is None else pages.words
-        public = draft.public_manifest(words, report=pages.public)
+        index = write_index(
+            draft.public,
+            draft.job,
+            draft.tables,
+            pages,
+            inputs,
+            is_original=statement.is_original,
+        )
+        public = draft.public_manifest(words, report=[*index, *pages.public])
         review.require_clean(public)
         write_manifest(draft.public / "manifest.json", public)
         manifest = self._write_manifest(

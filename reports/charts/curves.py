@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from textwrap import wrap
 from typing import TYPE_CHECKING, TypeAlias
 
-from footing.svg import Axis, clip, log_ticks, text_width, ticks
+from footing.svg import Axis, log_ticks, text_width, ticks
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _LETTERS = 34
 #: Lines that dashes and marks tell apart.
 SHAPES = 6
 _MAP_WIDTH, _MAP_HEIGHT = 720.0, 420.0
+#: Letters of a line in one of two columns below the map.
+_LETTERS_BELOW = 52
 _Place: TypeAlias = tuple[float, float]
 #: Left, top, right, bottom.
 _Box: TypeAlias = tuple[float, float, float, float]
@@ -238,29 +240,77 @@ class Points(Labels):
 
 
 def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
-    """Draw designs as circles; the front is joined by a line, the chosen one has a ring."""
+    """Draw designs as circles; the front is joined by a line, the chosen one has a ring.
+
+    One that lies far off all others stands at the edge, with its number and an arrow.
+    """
     left, right, top, low = 60.0, _MAP_WIDTH - 24, 36.0, _MAP_HEIGHT - 48
     drawing = Drawing(words, data, size=(_MAP_WIDTH, _MAP_HEIGHT + 16))
-    at = _zoomed([design.across for design in designs])
-    high = _zoomed([design.upwards for design in designs])
-    along, up = Axis(at, (left, right)), Axis(high, (low, top))
+    far = (
+        _edge([design.across for design in designs]),
+        _edge([design.upwards for design in designs]),
+    )
+    along = Axis(_zoomed([min(d.across, far[0]) for d in designs]), (left, right))
+    up = Axis(_zoomed([min(d.upwards, far[1]) for d in designs]), (low, top))
     drawing.upwards(up, left=left, right=right)
     drawing.across(along, low=low, high=top)
-    best = sorted((d.across, -d.upwards) for d in designs if d.is_front)
+
+    def place_of(design: Design) -> _Place:
+        x = right if design.across > far[0] else along(design.across)
+        return x, top if design.upwards > far[1] else up(design.upwards)
+
+    def is_near(design: Design) -> bool:
+        return design.across <= far[0] and design.upwards <= far[1]
+
+    best = sorted((d.across, -d.upwards) for d in designs if d.is_front and is_near(d))
     front = [(along(x), up(-y)) for x, y in best]
     drawing.line(*front, css="front")
     for design in designs:
-        place = (along(design.across), up(design.upwards))
+        place = place_of(design)
         drawing.circle(place, 5, css="drawn" if design.is_front else "designed")
         if design.is_chosen:
             drawing.circle(place, 9, css="home")
-    spots = [(along(d.across), up(d.upwards)) for d in designs]
-    labels = _Labels((left, top, right, low), spots, front)
-    for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
-        labels.write(drawing, design, (along(design.across), up(design.upwards)))
+    labels = _Labels((left, top, right, low), [place_of(d) for d in designs], front)
+    by_number = [
+        design
+        for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front))
+        if not labels.write(drawing, design, place_of(design), _beyond(words, design, far))
+    ]
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
     drawing.legend(_MAP_HEIGHT - 2, entries, left=12, radius=5)
+    _list_below(drawing, sorted(by_number, key=designs.index))
     return drawing.finish()
+
+
+def _list_below(drawing: Drawing, designs: Sequence[Design]) -> None:
+    """Write numbers and names below a map, in two columns."""
+    lines = [
+        line for one in designs for line in wrap(f"{one.number} {one.name}", _LETTERS_BELOW)
+    ]
+    rows, start = -(-len(lines) // 2), drawing.height
+    for place, line in enumerate(lines):
+        column, row = divmod(place, rows)
+        drawing.text((12 + column * _MAP_WIDTH / 2, start + 12 + 15 * row), line)
+    drawing.height += 15 * rows + 2 * bool(rows)
+
+
+def _beyond(words: Words, design: Design, far: _Place) -> str:
+    """Write the numbers of a design that lie beyond the edges of the map."""
+    amount = words.numbers.amount
+    text = f" \N{RIGHTWARDS ARROW} {amount(design.across)}" if design.across > far[0] else ""
+    if design.upwards > far[1]:
+        text += f" \N{UPWARDS ARROW} {amount(design.upwards)}"
+    return text
+
+
+def _edge(numbers: Sequence[float]) -> float:
+    """Give the largest number that an axis shows: few that lie far off press no others."""
+    ordered = sorted(numbers)
+    for kept in range(len(ordered) - len(ordered) // 6, len(ordered)):
+        width, every = ordered[kept - 1] - ordered[0], ordered[-1] - ordered[0]
+        if 0 < 3 * width < every and ordered[kept] - ordered[kept - 1] > width:
+            return ordered[kept - 1]
+    return math.inf
 
 
 def _zoomed(numbers: Sequence[float]) -> list[float]:
@@ -295,11 +345,15 @@ class _Labels:
         self._taken += [box for pair in pairwise(line) for box in _steps(*pair)]
         self._written: list[_Box] = []
 
-    def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
-        """Write number and name where there is room, or the number; a line leads far off."""
-        name = clip(f"{design.number} {design.name}", 260, 12, bold=True)
+    def write(self, drawing: Drawing, design: Design, spot: _Place, beyond: str) -> bool:
+        """Write number and name where there is room, or the number; a line leads far off.
+
+        Tells whether the whole name stands there.
+        """
+        name = f"{design.number} {design.name}"
         near = 14 if design.is_chosen else 11  # the ring of the chosen one stays free
-        for text, reach in product((name, design.number), (near, 24, 40, 60)):
+        for label, reach in product((name, design.number), (near, 24, 40, 60)):
+            text = label + beyond
             width = text_width(text, 12, bold=True)
             for across, down in _WAYS:
                 x, y = spot[0] + across * reach, spot[1] + down * reach
@@ -314,7 +368,8 @@ class _Labels:
                     if lead:
                         drawing.line(spot, end, css="axis")
                     drawing.text((left, y + 4), text, css="t strong")
-                    return
+                    return label == name
+        return False
 
     def _is_free(self, box: _Box, lead: Sequence[_Box]) -> bool:
         left, top, right, low = self._frame

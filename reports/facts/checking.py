@@ -33,6 +33,7 @@ from reports.facts import (
 Facts: TypeAlias = (
     release.ReleaseFacts
     | release.PublicFacts
+    | release.IndexFacts
     | release.ComparisonFacts
     | decoding.DecodingFacts
     | dp_tables.DPTablesFacts
@@ -135,6 +136,7 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
         (release.CheckFact, "name"): ("check", release_words.CHECKS),
         (release.CheckFact, "outcome"): ("outcome", _OUTCOMES),
         (release.PublicFacts, "checks"): ("check", release_words.CHECKS),
+        (release.IndexFacts, "checks"): ("check", release_words.CHECKS),
         (release.AttackFact, "name"): ("attack", release_words.ATTACKS),
         (release.RiskFacts, "prior"): ("prior", release_words.PRIORS),
         (release.AmountNoiseFact, "base"): ("base", release_words.BASES),

@@ -688,6 +688,25 @@ class PublicFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFacts(PublicFacts):
+    """All that the first page of a release knows, whatever its method: tables and files.
+
+    Parameters
+    ----------
+    pages
+        The files with the pages and numbers of the release.
+    manifest
+        The file that lists the others.
+    is_original
+        Whether the numbers are the original ones, and some of them are left out.
+    """
+
+    pages: tuple[FileFact, ...] = ()
+    manifest: str = "manifest.json"
+    is_original: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseFacts:
     """All that the internal edition knows of a release.
 

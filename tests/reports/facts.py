@@ -7,6 +7,7 @@ from functools import cache
 from reports.catalogues.pages import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
 from reports.catalogues.training import CARD_TEXTS, DOUBTS
+from reports.facts.copying import fact_of
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 from reports.facts.exposure import (
     ClosureFact,
@@ -34,6 +35,8 @@ from reports.facts.release import (
     DesignFact,
     ExceptionFact,
     FileFact,
+    FirstRowsFact,
+    IndexFacts,
     MeasureFact,
     NoiseClassFact,
     NoiseFacts,
@@ -619,6 +622,22 @@ def frontier(**changes) -> FrontierFacts:
 
 def comparison_with_frontier() -> ComparisonFacts:
     return replace(comparison(), frontier=frontier())
+
+
+def index() -> IndexFacts:
+    """The first page of a release with files of several kinds, and first rows."""
+    public = release().public()
+    names = ("people.csv", "people.en.labels.csv", "people.fr.labels.csv", "people.xlsx")
+    files = tuple(FileFact(file=name, bytes=9, sha256="ab" * 32) for name in names)
+    rows = FirstRowsFact(
+        dimensions=({"en": "Sex", "fr": "Sexe"},),
+        measures=("count",),
+        categories=(("Total",), ("F",)),
+        numbers=(("1234",), ("",)),
+    )
+    table = replace(public.tables[0], name="people", files=files, first_rows=rows)
+    page = FileFact(file="report.en.html", bytes=9, sha256="cd" * 32)
+    return fact_of(IndexFacts, public, tables=(table, *public.tables[1:]), pages=(page,))
 
 
 def release_with_frontier() -> ReleaseFacts:

@@ -192,6 +192,37 @@ def test_the_name_of_the_chosen_design_stays_off_its_ring():
     assert float(name[1]) - float(ring[1]) >= 13
 
 
+def spread(*places):
+    """Draw designs at some places, and give the text of the drawing."""
+    designs = [
+        Design(
+            number=str(n), name=f"a design with a long name of its own, the {n}th of them",
+            across=x, upwards=y, is_front=False, is_chosen=False,
+        )
+        for n, (x, y) in enumerate(places, start=1)
+    ]  # fmt: skip
+    data = Points(id="m", title="", description="", front="", other="", chosen="")
+    return points(words_of("en"), data, designs)
+
+
+def test_a_design_far_off_stands_at_the_edge_and_presses_no_others():
+    svg = spread(*((10 + n, 0.1 * n) for n in range(8)), (900, 0.4))
+    at = sorted(float(x) for x in re.findall(r'<circle cx="([\d.]+)" cy="[\d.]+" r="5"', svg))
+    assert at[7] - at[0] > 300
+    assert re.search(">9 \u2192 900[.0]*<", svg)
+    even = spread(*((100 * n, 0.1 * n) for n in range(1, 10)))
+    assert "\u2192" not in even
+
+
+def test_names_on_the_map_are_whole_or_stand_below_it():
+    svg = spread(*((10, 0.5 + n / 1000) for n in range(9)), (11, 0.1))
+    assert "…" not in svg
+    words = " ".join(re.findall(r">([^<>]+)</text>", svg))
+    for n in range(1, 11):
+        assert f"{n} a design with a long name of its own, the" in words
+        assert f"the {n}th of them" in words
+
+
 def test_long_lists_of_designs_wait_for_full():
     short, full = (
         make_report(made.comparison(), language="en", is_full=full).html
@@ -219,8 +250,8 @@ def test_comparisons_print_on_few_pages_and_fit_a_telephone(browser, tmp_path, l
         for n, kind in enumerate(METHODS)
     ]
     pages = {
-        5: report(*everything, BEHIND, language=language),
-        6: make_report(made.comparison(), language=language),
+        6: report(*everything, BEHIND, language=language),
+        5: make_report(made.comparison(), language=language),
     }
     for most, page in pages.items():
         (tmp_path / "page.html").write_text(page.html, encoding="utf-8")

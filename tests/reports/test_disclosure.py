@@ -306,3 +306,22 @@ def test_a_published_number_outside_of_its_table_is_a_mark():
     assert [mark.kind for mark in scan(leaky, facts)] == ["number"]
     changed = page.replace("41,234", "41,235")
     assert [mark.kind for mark in scan(changed, facts)] == ["number"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_of_a_release_holds_no_number_but_those_of_its_facts(language):
+    facts = made.index()
+    page = make_report(facts, language=language).html
+    assert scan(page, facts) == ()
+    leaky = page.replace("</main>", "<p>It was 1234.</p></main>")
+    assert [mark.kind for mark in scan(leaky, facts)] == ["number"]
+
+
+def test_files_of_a_table_stand_by_kind_and_those_of_another_language_do_not():
+    facts = made.index()
+    page = make_report(facts, language="fr").html
+    named = ("CSV pour tableurs", "people.fr.labels.csv", "Excel", "people.xlsx", "people.csv")
+    places = [page.index(text) for text in named]
+    assert places == sorted(places)
+    assert "people.en.labels.csv" not in page
+    assert "people.en.labels.csv" in make_report(facts, language="en").html

@@ -23,6 +23,7 @@ _SHOWN = 5
 
 Language: TypeAlias = Literal["en", "fr"]
 CsvFormulas: TypeAlias = Literal["keep", "escape"]
+CsvLocale: TypeAlias = Literal["language", "en", "fr"]
 Languages = Annotated[
     tuple[Language, ...],
     ReadAs(Some[Language], lambda languages, _: tuple(dict.fromkeys(languages))),
@@ -73,6 +74,12 @@ class JobOutput(Section):
     )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
+    )
+
+    csv_locale: CsvLocale = optional(
+        "Whose separators csv-labels has: fr puts ; between columns and a comma before "
+        "decimals; language takes those of the words in the file.",
+        default="language",
     )
 
     def add_problems(self, reading: Reading) -> None:

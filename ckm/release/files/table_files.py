@@ -158,6 +158,10 @@ class TableFiles:
                 )
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
+            locale = self._job.output.csv_locale
+            if kind == "csv-labels" and locale != "language":
+                # Nothing else of the language is in the file.
+                about = replace(about, language=locale, translations=())
             with _explained(name, kind):
                 self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
             paths += [folder / each for each in names]

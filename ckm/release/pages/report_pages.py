@@ -54,6 +54,12 @@ def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str,
     )
 
 
+def hidden_of_inputs(inputs: Iterable[FileFact], folder: Path) -> tuple[str, ...]:
+    """List what must stay inside of any release: the folder and hashes of its inputs."""
+    texts = [str(folder), *(file.sha256 for file in inputs)]
+    return tuple(text for text in dict.fromkeys(texts) if len(text) >= _FEWEST_LETTERS)
+
+
 class LeakCheck:
     """Looks that nothing public holds what must stay inside.
 
@@ -71,6 +77,10 @@ class LeakCheck:
         self, facts: PublicFacts, *, hidden: Collection[str], secret: Secret | None = None
     ) -> None:
         self._facts, self._hidden, self._secret = facts, hidden, secret
+
+    def about(self, facts: PublicFacts) -> LeakCheck:
+        """Give a check for the same texts and secret on a page of other facts."""
+        return LeakCheck(facts, hidden=self._hidden, secret=self._secret)
 
     def require_clean_page(self, page: Report) -> None:
         """Raise where a public page holds what must stay inside."""

@@ -177,9 +177,10 @@ def _inputs(words: Words, facts: ReleaseFacts) -> Table:
 
 
 def _versions(words: Words, facts: ReleaseFacts) -> Table:
+    names = {"record key": words.say("record key"), "system": words.say("system")}
     return (
         Lines(words, facts.reproduction.versions.items())
-        .text("Program", lambda line: line[0])
+        .text("Program", lambda line: names.get(line[0], line[0]))
         .text("Version", lambda line: line[1])
         .table("versions", words.say("Versions"))
     )

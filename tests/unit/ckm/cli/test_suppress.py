@@ -345,7 +345,7 @@ def test_the_same_job_gives_the_same_files_whatever_the_order_of_records(folder)
     pq.write_table(data.take(order), "people.parquet")
     run("suppress", "job.toml", "-o", "two", "--threads", "1")
     files = sorted(p.name for p in (folder / "one" / "public").iterdir())
-    assert len(files) == 8
+    assert len(files) == 10
     for name in files:
         one, two = (folder / part / "public" / name for part in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()

@@ -935,3 +935,22 @@ def test_a_job_that_publishes_its_noise_says_so_of_tables_with_counts(folder):
 def test_noise_is_not_published_of_counts_that_are_changed_again(folder):
     with pytest.raises(JobError, match="and additive changes them again"):
         job_of(folder, "[output]\n", "[output]\nadditive = true\npublish_noise = true\n")
+
+
+@pytest.mark.parametrize(
+    ("locale", "english", "french"),
+    [("language", ",", ";"), ("fr", ";", ";"), ("en", ",", ",")],
+)
+def test_a_job_says_whose_separators_csv_with_labels_has(tmp_path, locale, english, french):
+    people = pa.table({"id": range(30), "w": [1.5] * 30, "sex": ["F", "M", "M"] * 10})
+    pq.write_table(people, tmp_path / "people.parquet")
+    (tmp_path / "job.toml").write_text(
+        'schema = 1\ndata = { path = "people.parquet", id = "id" }\n'
+        "rounding = { base = 3, bound = 2 }\n"
+        'output = { language = ["en", "fr"], formats = ["csv-labels"], '
+        f'csv_locale = "{locale}" }}\n[[table]]\nname = "t"\ndimensions = ["sex"]\n'
+    )
+    release(read_job(tmp_path / "job.toml"), tmp_path / "out")
+    for code, sign in (("en", english), ("fr", french)):
+        text = (tmp_path / "out" / "public" / f"t.{code}.labels.csv").read_text("utf-8-sig")
+        assert text.splitlines()[0].count(sign) == 1, code

@@ -99,6 +99,7 @@ def test_a_release_holds_public_and_internal_files(job, folder):
     assert sorted(p.name for p in (folder / "out" / "public").iterdir()) == [
         "adults.csv",
         "adults.parquet",
+        "index.html",
         "manifest.json",
         "places.csv",
         "places.parquet",

@@ -78,5 +78,6 @@ def test_everybody_sees_how_much_is_suppressed_and_no_more_than_the_tables_tell(
     assert set(facts) == {"edition", "title", "contact", "version", "tables"}
     public = json.loads((out / "public/manifest.json").read_text())
     names = {file["file"] for file in public["report"]}
-    assert names == {"overview.en.html", "overview.fr.html", "overview.json"}
+    pages = {"overview.en.html", "overview.fr.html", "overview.json"}
+    assert names == {"index.html", "index.fr.html", *pages}
     assert "unsafe cell" not in (out / "public/overview.en.html").read_text()
