@@ -203,9 +203,11 @@ def designs_by_limits(
     spec = auditor.ptable.spec
     if not noise or noise[-1].share > limit or not isinstance(spec, NoiseSpec):
         return ()
+    if isinstance(spec.variance, tuple | None):
+        return ()
     factor = _FACTORS[len(noise) - 1]
     largest = math.ceil(math.sqrt(factor) * auditor.ptable.max_noise)
-    louder = _solved(spec, factor * float(spec.variance or 0), largest)  # type: ignore[arg-type]
+    louder = _solved(spec, factor * spec.variance, largest)
     if louder is None:
         return ()
     own, *others = trials(louder, frontier_spec(louder, priors=[_prior(space)]))
