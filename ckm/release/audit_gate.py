@@ -215,7 +215,7 @@ def require_audited(service: Service, ptable: PTable) -> None:
                     limit=limit,
                 ),
                 hint=Message(
-                    "of a sample of areas the upper end of an interval at 95 % is held to the "
+                    "of a sample of areas the upper end of an interval (95 %) is held to the "
                     "limit, and categories have none: look at all areas, or at more of them "
                     "(areas in [audit]); ckm audit {path} says what to close",
                     path=Name(service.path.name),

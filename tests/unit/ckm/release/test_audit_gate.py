@@ -277,7 +277,7 @@ def test_a_sample_meets_a_limit_by_the_upper_end_of_an_interval_alone(
     else:
         with pytest.raises(ConfigError, match="found more") as refused:
             start(file)
-        assert "upper end of an interval at 95 %" in refused.value.hint
+        assert "upper end of an interval (95 %)" in refused.value.hint
 
 
 @pytest.mark.slow
