@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpsgd.encoding import scaled, widths
+from dpsgd.encoding import from_reference, widths
 from dpsgd.schema import Number, Schema
 from footing.arrays import Floats
 
@@ -18,7 +18,7 @@ _CELLS, _PARTS = 256, 16
 _CLEAR = 2.0  # scales of the noise
 _SLOTS = 3 * _PARTS  # a cell of many has two ends
 _FEW = 3  # a shorter range of whole numbers may hold fractions
-_NOWHERE = 2.0  # beyond what is scaled
+_NOWHERE = 2.0  # beyond what is scaled: 2 by a root of 2 at least, from a reference
 
 
 class FoundCuts(nn.Module):
@@ -53,7 +53,7 @@ class FoundCuts(nn.Module):
         """Look for cuts in encoded records; each record is in one cell of each column."""
         for row, (column, place) in enumerate(zip(schema.uncut, self.places, strict=True)):
             edges = _edges(column)
-            ends = scaled(edges, column) / np.float32(self.divisor)
+            ends = from_reference(edges, column) / np.float32(self.divisor)
             cells = np.searchsorted(ends, x[:, place].numpy(), side="right")
             counts = np.bincount(cells, minlength=len(edges) + 1)
             noisy = np.rint(counts + scale * noise(len(counts)))

@@ -16,7 +16,9 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
 
     Numbers are moved into their bounds and scaled; each cut adds an indicator of what lies
     from it on; each code adds one; so does absence, where it is declared. What is absent
-    without being declared counts as the middle of the bounds, or as no code.
+    without being declared counts as the middle of the bounds, or as no code. A column with a
+    reference adds nothing where it has that value: numbers and indicators of cuts are counted
+    from it, the reference code adds no indicator, and what is absent counts as it.
     """
     pieces = [_encoded(column_of(table, column.name), column) for column in schema.columns]
     pieces.append(np.ones((len(pieces[0]), 1), np.float32))
@@ -28,9 +30,15 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
 def widths(schema: Schema) -> list[int]:
     """Return how many numbers each column becomes; one that is always 1 follows."""
     return [
-        c.may_be_missing + (1 + len(c.cuts or ()) if isinstance(c, Number) else len(c.values))
+        c.may_be_missing + (1 + len(c.cuts or ()) if isinstance(c, Number) else len(_codes(c)))
         for c in schema.columns
     ]
+
+
+def _codes(column: Category) -> list[str]:
+    """Return the values that have an indicator."""
+    reference = None if column.reference is None else str(column.reference)
+    return [str(value) for value in column.values if str(value) != reference]
 
 
 def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
@@ -83,12 +91,16 @@ def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.floa
     if isinstance(column, Number):
         numbers = _numbers(values, column.name)
         is_missing = np.isnan(numbers)
-        number = scaled(numbers, column)
-        pieces = [number, *((numbers >= cut).astype(np.float32) for cut in column.cuts or ())]
+        pieces = [from_reference(numbers, column)]
+        for cut in column.cuts or ():
+            is_above = (numbers >= cut).astype(np.float32)
+            if (usual := column.reference) is not None:
+                is_above = np.where(is_missing, 0, is_above - np.float32(usual >= cut))
+            pieces.append(is_above)
     else:
         texts = np.array([_text(value) for value in values], dtype=object)
         is_missing = np.array([text is None for text in texts], dtype=bool)
-        pieces = [(texts == str(v)).astype(np.float32) for v in column.values]
+        pieces = [(texts == value).astype(np.float32) for value in _codes(column)]
     if column.may_be_missing:
         pieces.append(is_missing.astype(np.float32))
     return np.stack(pieces, axis=1)
@@ -111,6 +123,15 @@ def _numbers(values: NDArray[Any], name: str) -> Floats:
             ),
             hint=Message("declare it as a Category, or convert it"),
         ) from None
+
+
+def from_reference(numbers: Floats, column: Number) -> NDArray[np.float32]:
+    """Return scaled numbers, counted from the reference where the column has one."""
+    if column.reference is None:
+        return scaled(numbers, column)
+    reference = np.array([column.reference])
+    filled = np.where(np.isnan(numbers), reference, numbers)
+    return scaled(filled, column) - scaled(reference, column)
 
 
 def scaled(numbers: Floats, column: Number) -> NDArray[np.float32]:

@@ -270,10 +270,14 @@ class _Estimator:
             return image_network(outputs)
         if self.model == "linear" and schema is not None and schema.uncut:
             cuts = FoundCuts(schema)
-            network = linear_network(inputs + cuts.width, outputs, hidden=self.hidden)
+            network = linear_network(
+                inputs + cuts.width, outputs, hidden=self.hidden, has_constant=True
+            )
             return nn.Sequential(cuts, *network)
         if self.model == "linear":
-            return linear_network(inputs, outputs, hidden=self.hidden)
+            return linear_network(
+                inputs, outputs, hidden=self.hidden, has_constant=schema is not None
+            )
         raise PlanError(
             Message("Unknown model {model!r}.", model=Name(self.model)),
             hint=Message("known: 'linear' (with hidden layers), 'images'"),

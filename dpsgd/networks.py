@@ -12,8 +12,14 @@ from footing.messages import Message
 _LEAST_SIDE = 14
 
 
-def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> nn.Sequential:
-    """Return a linear model, or layers with a bounded activation between them."""
+def linear_network(
+    inputs: int, outputs: int, *, hidden: Sequence[int] = (), has_constant: bool = False
+) -> nn.Sequential:
+    """Return a linear model, or layers with a bounded activation between them.
+
+    Where one of the inputs is the same for all records, it is the intercept of a linear model:
+    a bias beside it would make each gradient longer, and have more of it clipped.
+    """
     layers: list[nn.Module] = []
     for width in hidden:
         layers += [nn.Linear(inputs, width), nn.Tanh()]
@@ -21,6 +27,8 @@ def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> 
     last = nn.Linear(inputs, outputs)
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
+    if has_constant and not hidden:
+        last.bias.requires_grad = False  # files of models have it, at zero
     return nn.Sequential(*layers, last)
 
 

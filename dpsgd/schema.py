@@ -26,6 +26,10 @@ class Number:
         by noisy counts, whose price is part of the plan; ``()`` is for none.
     may_be_missing
         Whether a value may be absent; absence becomes a feature of its own.
+    reference
+        A usual value, from common knowledge and never from the data, such as 40 for hours of
+        work: the number is counted from it, so that usual records have short gradients, and
+        less of them is clipped. By default the middle of the bounds.
 
     Examples
     --------
@@ -38,6 +42,7 @@ class Number:
     high: float
     cuts: tuple[float, ...] | None = None
     may_be_missing: bool = False
+    reference: float | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -62,6 +67,19 @@ class Number:
                     high=high,
                 )
             )
+        if self.reference is not None:
+            is_number = isinstance(self.reference, int | float)
+            if not is_number or not low <= self.reference <= high:
+                raise PlanError(
+                    Message(
+                        "The reference of {name!r} must be a number from {low:g} to {high:g}.",
+                        name=Name(self.name),
+                        low=low,
+                        high=high,
+                    ),
+                    hint=Message("a usual value, from common knowledge: 40 for hours of work"),
+                )
+            object.__setattr__(self, "reference", float(self.reference))
         object.__setattr__(self, "cuts", None if self.cuts is None else cuts)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -79,6 +97,9 @@ class Category:
         The list, from a classification and never from the data.
     may_be_missing
         Whether a value may be absent; absence becomes a feature of its own.
+    reference
+        The usual value of the list, from common knowledge and never from the data: the others
+        are set against it, and it has no feature of its own.
 
     Examples
     --------
@@ -89,6 +110,7 @@ class Category:
     name: str
     values: tuple[str | int | bool, ...]
     may_be_missing: bool = False
+    reference: str | int | bool | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -107,6 +129,14 @@ class Category:
                     "The values of {name!r} must be texts or whole numbers.",
                     name=Name(self.name),
                 )
+            )
+        if self.reference is not None and str(self.reference) not in {*map(str, values)}:
+            raise PlanError(
+                Message(
+                    "The reference of {name!r} must be one of its values.",
+                    name=Name(self.name),
+                ),
+                hint=Message("the one that is usual, from common knowledge"),
             )
         object.__setattr__(self, "values", values)
 
@@ -147,6 +177,13 @@ class Schema:
                 Message("Each column of a schema is named once, the target among them."),
                 hint=Message("leave the target out of the columns"),
             )
+        if self.target.reference is not None:
+            raise PlanError(
+                Message(
+                    "The target {target!r} has no reference.", target=Name(self.target.name)
+                ),
+                hint=Message("columns that the model reads may have one"),
+            )
         if self.target.may_be_missing:
             raise PlanError(
                 Message(
@@ -173,7 +210,8 @@ class Schema:
         >>> Schema(columns=[age], target=pay).to_dict()["target"]["name"]
         'pay'
         """
-        return plain_fields(self)
+        columns = [_entries(column) for column in self.columns]
+        return {"columns": columns, "target": _entries(self.target)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -189,6 +227,14 @@ class Schema:
             return cls(columns=columns, target=_column(content["target"]))
         except (KeyError, TypeError) as error:
             raise PlanError(Message("The schema of the plan cannot be read.")) from error
+
+
+def _entries(column: Number | Category) -> dict[str, Any]:
+    """Return the fields of a column; a plan without references has the text it always had."""
+    entries = plain_fields(column)
+    if column.reference is None:
+        del entries["reference"]
+    return entries
 
 
 def _column(content: Mapping[str, Any]) -> Number | Category:

@@ -33,6 +33,7 @@ _FOLDER = re.compile(
 )
 _OLDER = re.compile(r"\.(?P<name>.+)\.partial-.+")  # of versions that locked a file beside it
 _NAMES = (_FILE, _FOLDER, _OLDER)
+_BEGINNINGS = (".", "ckm-spill-")
 _LOCK = "lock"
 _ATTEMPTS = 100
 
@@ -185,11 +186,12 @@ def remove_abandoned(folder: Path) -> None:
         return
     unjudged: list[str] = []
     with contextlib.suppress(OSError):
-        for draft in folder.iterdir():
-            if not any(
-                name.fullmatch(draft.name) for name in _NAMES
-            ):  # of thousands, few are drafts
+        # Of thousands, few are drafts: no path is made of the others.
+        names = [name for name in os.listdir(folder) if name.startswith(_BEGINNINGS)]  # noqa: PTH208
+        for name in names:
+            if not any(pattern.fullmatch(name) for pattern in _NAMES):
                 continue
+            draft = folder / name
             with contextlib.suppress(OSError):
                 if draft.lstat().st_uid == os.geteuid() and _is_left(draft):
                     unjudged.append(draft.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +20,9 @@ Wording: TypeAlias = "Callable[[Message], Any] | None"
 
 #: What JSON has as it is.
 _AS_THEY_ARE = (int, float, bool, type(None))
+_WORDS = {None: "null", True: "true", False: "false"}
+_quoted = json.encoder.encode_basestring
+_quoted_ascii = json.encoder.encode_basestring_ascii
 
 
 def plain(value: Any, *, message: Wording = None) -> Any:  # noqa: PLR0911 (a way for each kind)
@@ -118,7 +122,36 @@ def document(
     '{\n "title": "Été",\n "cells": [\n  4,\n  2\n ]\n}\n'
     """
     content = plain(value, message=message)
+    try:
+        if indent is not None:
+            quoted = _quoted_ascii if is_ascii else _quoted
+            return _indented(content, "\n", " " * indent, quoted) + "\n"
+    except TypeError:  # what JSON has no form for: `json` says what it is, or finds one
+        pass
     return json.dumps(content, ensure_ascii=is_ascii, indent=indent, allow_nan=False) + "\n"
+
+
+def _indented(value: Any, line: str, indent: str, quoted: Callable[[str], str]) -> str:
+    """Write what JSON has in the lines of `json.dumps`, without its generators."""
+    if isinstance(value, str):
+        return quoted(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    if type(value) is int:
+        return repr(value)
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
+    inner = line + indent
+    if type(value) is list:
+        parts = [_indented(part, inner, indent, quoted) for part in value]
+        return f"[{inner}{f',{inner}'.join(parts)}{line}]" if parts else "[]"
+    if type(value) is not dict or not all(type(name) is str for name in value):
+        raise TypeError
+    parts = [
+        f"{quoted(name)}: {_indented(part, inner, indent, quoted)}"
+        for name, part in value.items()
+    ]
+    return f"{{{inner}{f',{inner}'.join(parts)}{line}}}" if parts else "{}"
 
 
 def json_line(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from footing.messages import Message, Shape
 from reports.errors import ReportError
-from reports.facts.checking import walk
+from reports.facts.parts import walk
 from reports.facts.release import PublicFacts
 from reports.i18n.languages import LANGUAGES
 

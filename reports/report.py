@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import html as escaping
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from footing.files import csv_text, write_whole
 from footing.messages import Message, Name
-from footing.serialisation import document, plain_fields
+from footing.serialisation import document
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class Report:
          "edition": "public",
          "id": "2027-03",
         """
-        facts = plain_fields(self.facts, message=Message.to_dict)
-        return document({"edition": self.edition, **facts})
+        facts = {member.name: getattr(self.facts, member.name) for member in fields(self.facts)}
+        return document({"edition": self.edition, **facts}, message=Message.to_dict)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page, or its numbers, to a file: all or nothing.

@@ -163,11 +163,13 @@ def compare(
 def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Write the pages of a comparison and their numbers into a new folder for inside."""
     from ckm.release.files.output_folder import new_folder
+    from reports import make_report
 
+    facts = comparison.facts()
     pages = {code: f"comparison.{code}.html" for code in LANGUAGES}
     with new_folder(folder) as draft:
         draft.chmod(0o700)
         for code, file in pages.items():
-            report = comparison.report(language=code, links=pages)
+            report = make_report(facts, language=code, links=pages)
             report.write(draft / file)
         report.write(draft / "comparison.json")

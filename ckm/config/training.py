@@ -139,12 +139,15 @@ class ColumnSection(Section):
     )
     values: Items[bool | int | str] | None = optional("The list of codes, in place of bounds.")
     may_be_missing: bool = optional("Whether a value may be absent.", default=False)
+    reference: bool | int | float | str | None = optional(
+        "A usual value, from common knowledge: the others are set against it."
+    )
 
     def made(self) -> Number | Category:
         """Return the column; a DPSGDError says what it cannot be."""
         from dpsgd import Category, DPSGDError, Number
 
-        common = self.model_dump(include={"name", "may_be_missing"})
+        common = self.model_dump(include={"name", "may_be_missing", "reference"})
         if self.values is not None and self.low is None and self.high is None:
             return Category(values=self.values, **common)
         if self.values is None and self.low is not None and self.high is not None:

@@ -124,7 +124,7 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 400_000) -> Register
         "age_group": (AGE_GROUPS, group),
         "category": (CATEGORIES, category),
     }
-    people = {"person_id": pa.array([f"J{n:08d}" for n in range(1, persons + 1)])}
+    people = {"person_id": _identifiers(persons)}
     for name, (labels, codes) in columns.items():
         people[name] = _column(labels, codes[order])
     places = {
@@ -222,6 +222,15 @@ def _draw(rng: np.random.Generator, n: int, weights: Sequence[int] | Codes) -> C
     """Draw n codes 0, 1, … with whole-number weights."""
     ends = np.cumsum(np.asarray(weights, np.int64))
     return np.searchsorted(ends, (_raw(rng, n) % np.uint64(ends[-1])).astype(np.int64), "right")
+
+
+def _identifiers(persons: int) -> pa.Array:
+    """Return J00000001, J00000002, … by Arrow, which takes a tenth of the time of texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pc.cast(pa.array(np.arange(1, persons + 1)), pa.string())
+    return pc.binary_join_element_wise("J", pc.utf8_lpad(numbers, 8, padding="0"), "")
 
 
 def _column(labels: Sequence[str] | None, codes: Codes) -> pa.Array:

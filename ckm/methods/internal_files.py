@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from footing.serialisation import plain
-from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes import MagnitudeNoise
     from ptable import PTable
+    from reports.facts.release import FileFact
 
 _CHUNK = 1 << 22
 #: The p-tables of a sum.
@@ -24,6 +24,8 @@ def record_file(
     path: Path, *, name: str, progress: Callable[[int], None] | None = None
 ) -> FileFact:
     """Hash a file in pieces; it need not fit into memory."""
+    from reports.facts.release import FileFact
+
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while piece := file.read(_CHUNK):

@@ -55,8 +55,11 @@ class Resources(TypedDict, total=False):
     threads: int | None
 
 
-def load_ptable(job: Job) -> PTable:
-    """Read the p-table of a job, or solve it. Only solving loads a solver."""
+def load_ptable(job: Job, *, is_quick: bool = False) -> PTable:
+    """Read the p-table of a job, or solve it. Only solving loads a solver.
+
+    Quickly, Newton's method makes and proves the same integers without one.
+    """
     if job.ptable is None:
         raise ConfigError(
             Message(
@@ -68,7 +71,7 @@ def load_ptable(job: Job) -> PTable:
     from ptable import InfeasibleError
 
     try:
-        table = _read_or_solve(job.ptable)
+        table = _read_or_solve(job.ptable, is_quick=is_quick)
     except InfeasibleError as error:
         job.place(error, ("ptable",))
         raise
@@ -89,14 +92,14 @@ def cautions_of(table: PTable) -> tuple[str, ...]:
     return cautions(spec, proof=proof)
 
 
-def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
+def load_noises(job: Job, *, is_quick: bool = False) -> dict[str, MagnitudeNoise]:
     """Read or solve the p-tables of the variables that a job sums."""
     by_source: dict[NoiseSpec | Path, PTable] = {}
     noises = {}
     for variable, magnitude in job.magnitudes.items():
         for source in magnitude.ptables.values():
             if source not in by_source:
-                by_source[source] = _read_or_solve(source)
+                by_source[source] = _read_or_solve(source, is_quick=is_quick)
         tables = {name: by_source[source] for name, source in magnitude.ptables.items()}
         try:
             noises[variable] = magnitude.noise(tables)
@@ -112,7 +115,7 @@ def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
     return noises
 
 
-def _read_or_solve(source: NoiseSpec | Path) -> PTable:
+def _read_or_solve(source: NoiseSpec | Path, *, is_quick: bool) -> PTable:
     from ptable import PTable
     from ptable.design.mechanisms import Mechanism
 
@@ -135,8 +138,9 @@ def _read_or_solve(source: NoiseSpec | Path) -> PTable:
             hint=Message("ckm ptable build makes the file that path in [ptable] names"),
         )
     from ptable import solve
+    from ptable.solver.solve import polished
 
-    return solve(source)
+    return polished(source) if is_quick else solve(source)
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
@@ -358,6 +362,7 @@ def opened_job(
     tables: Mapping[str, TableRequest] | None = None,
     ledger: JobLedger | None = None,
     is_kept: bool = True,
+    is_quick: bool = False,
     step: Step = silent,
     progress: Progress | None = None,
     **resources: Unpack[Resources],
@@ -368,17 +373,19 @@ def opened_job(
     """
     from ckm.engine.magnitudes import noise_identities
     from ckm.ledger.storage.store import has_ledger
-    from ptable import InfeasibleError, NoiseSpec, solve
+    from ptable import InfeasibleError, NoiseSpec
+    from ptable.solver.solve import polished
 
     report_progress = progress or silent
     tables, ledger = tables or job.tables, ledger or job.ledger
     infeasible: InfeasibleError | None = None
     report_progress("p-table", 0, 1)
     try:
-        ptable, noises = load_ptable(job), load_noises(job)
+        ptable = load_ptable(job, is_quick=is_quick)
+        noises = load_noises(job, is_quick=is_quick)
     except InfeasibleError as error:  # the columns are looked at all the same
         infeasible, noises = error, {}
-        ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
+        ptable = polished(NoiseSpec(max_noise=2, variance=1.0))
     else:
         step("p-table ready", Message("the p-table exists and its certificate holds"))
         if noises:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.assessment.facts import Findings
-    from ckm.config.job.job import Job
     from ckm.engine.protection import ProtectedCells
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
@@ -49,15 +48,6 @@ if TYPE_CHECKING:
     from tables.cells.axes import Axis
 
 _LOOKED_AT = 1 << 20
-
-
-def read_job_designs(job: Job) -> dict[str, MapDesign]:
-    """Read the designs that a job compares, before anything takes long."""
-    if job.report.designs is None:
-        return {}
-    from ckm.config.comparison.comparanda import read_designs
-
-    return read_designs(job.report.designs)
 
 
 class NoiseReview:

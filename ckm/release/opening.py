@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ckm.release.warnings_log import Notes
     from footing.places import FileState
     from footing.progress import Progress
+    from risk.risk_map.designs import MapDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,6 +64,15 @@ class OpenedMethod:
     place: Callable[..., None] = lambda _target, **_options: None
 
 
+def read_job_designs(job: Job) -> dict[str, MapDesign]:
+    """Read the designs that a job compares, before anything takes long."""
+    if job.report.designs is None:
+        return {}
+    from ckm.config.comparison.comparanda import read_designs
+
+    return read_designs(job.report.designs)
+
+
 class JobMethod(NamedTuple):
     """A method that a job can ask for.
 
@@ -87,6 +97,7 @@ def opened_noise(
     *,
     notes: Notes,
     is_kept: bool,
+    is_quick: bool = False,
     step: Step,
     progress: Progress,
     **resources: Unpack[Resources],
@@ -96,11 +107,12 @@ def opened_noise(
     from ckm.methods.additivity.method import Additivity
     from ckm.methods.additivity.release_step import Restorer
     from ckm.methods.settings import AdditivitySettings
-    from ckm.release.noise_review import NoiseReview, read_job_designs
 
     designs = read_job_designs(job)
     notes.add(job.warnings)
-    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as inputs:
+    with opened_job(
+        job, is_kept=is_kept, is_quick=is_quick, step=step, progress=progress, **resources
+    ) as inputs:
         release_check = ReleaseCheck(inputs.ledger, job.ledger)
         method: Method[Any] = inputs.method(release_check.watch)
         if job.output.additive:
@@ -119,6 +131,11 @@ def opened_noise(
             elif (quality := inputs.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
+        def review(tools: ReviewTools) -> Review:
+            from ckm.release.noise_review import NoiseReview  # with all that pages need
+
+            return NoiseReview(inputs, release_check, designs, tools)
+
         engine = inputs.engine
         opened_method = OpenedMethod(
             method=method,
@@ -127,7 +144,7 @@ def opened_noise(
             far_files=engine.far_files,
             labels=engine.labels,
             tell_keys=tell_keys,
-            review=partial(NoiseReview, inputs, release_check, designs),
+            review=review,
             noise=inputs,
         )
         try:
@@ -182,6 +199,7 @@ def _opened_originals(
     *,
     notes: Notes,
     is_kept: bool,
+    is_quick: bool = False,
     step: Step,
     progress: Progress,
     **resources: Unpack[Resources],
@@ -194,7 +212,7 @@ def _opened_originals(
     from ckm.release.ledger_review import LedgerReview
     from tables.cells.sketch import require_sketchable
 
-    del notes, progress
+    del notes, progress, is_quick
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":

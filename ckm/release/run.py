@@ -38,7 +38,6 @@ from ckm.versions import versions
 from footing.messages import Message, Name, said
 from footing.progress import Progress
 from footing.serialisation import plain
-from reports.facts.release import FileFact, StatedFile
 from tables.keys import KEY_VERSION
 from tables.source.spill import SpillFolder
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from ckm.release.opening import OpenedMethod
     from ckm.release.review import Review
     from footing.places import FileState
+    from reports.facts.release import FileFact
 
 
 logger = logging.getLogger(__name__)
@@ -113,6 +113,8 @@ class InputFiles:
 
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files, or state the size and the last change of what is large or far."""
+        from reports.facts.release import StatedFile
+
         local, far = self._before
         stated = {
             name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat(), "")
@@ -365,7 +367,7 @@ class ReleaseRun:
         try:
             with (
                 places_beside(place.path, is_kept=False),
-                self._opened(step=step, **resources) as run_inputs,
+                self._opened(step=step, is_quick=quick, **resources) as run_inputs,
             ):
                 if quick:
                     return
@@ -385,7 +387,9 @@ class ReleaseRun:
         )
 
     @contextmanager
-    def _opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[_OpenedRun]:
+    def _opened(
+        self, *, step: Step, is_quick: bool = False, **resources: Unpack[Resources]
+    ) -> Iterator[_OpenedRun]:
         """Open the method and its data, and check that they fit together; read no row."""
         with captured_warnings() as texts:
             notes = Notes(texts)
@@ -393,6 +397,7 @@ class ReleaseRun:
                 self._job,
                 notes=notes,
                 is_kept=self._is_kept,
+                is_quick=is_quick,
                 step=step,
                 progress=self._progress,
                 **resources,

@@ -23,6 +23,8 @@ from footing.messages import Message
 #: Trains on some records, and returns what gives each record its cross-entropy.
 Fit: TypeAlias = Callable[[Any], Callable[[Any], Any]]
 
+_HALF = 0.5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipGame:
@@ -59,6 +61,7 @@ def membership_game(
     shadows: int = 16,
     population: float = 0.2,
     ceiling: Ceiling | None = None,
+    is_exact_half: bool = False,
 ) -> MembershipGame:
     """Train on a random half of the records, and let attackers guess which half it was.
 
@@ -76,6 +79,10 @@ def membership_game(
         The share of records that no model is trained on; RMIA compares with them.
     ceiling
         What the guarantee allows.
+    is_exact_half
+        Draw as many records each time, for a guarantee whose neighbours have equal size. By
+        default a fair coin is thrown for each record: whether one is in then says nothing of
+        the others, as neighbours that differ by one record ask for.
 
     Notes
     -----
@@ -102,9 +109,9 @@ def membership_game(
         )
     order = generator.permutation(len(rows))
     players, others = rows[order[:n_players]], rows[order[n_players:]]
-    is_in = np.zeros((shadows + 1, n_players), dtype=np.bool_)
-    for draw in is_in:
-        draw[generator.permutation(n_players)[: n_players // 2]] = True
+    is_in = np.array(
+        [_half(n_players, generator, is_exact=is_exact_half) for _ in range(shadows + 1)]
+    )
     losses, other_losses = [], []
     for draw in is_in:
         loss = fit(players[draw])
@@ -119,6 +126,18 @@ def membership_game(
         },
         shadows=shadows,
     )
+
+
+def _half(number: int, generator: np.random.Generator, *, is_exact: bool) -> Flags:
+    """Draw about a half, never none or all: an attack needs some to tell apart."""
+    if is_exact:
+        flags = np.zeros(number, dtype=np.bool_)
+        flags[generator.permutation(number)[: number // 2]] = True
+        return flags
+    while True:
+        flags = generator.random(number) < _HALF
+        if 0 < flags.sum() < number:
+            return flags
 
 
 def _scores(losses: Floats, others: Floats, is_in: Flags) -> dict[str, Floats]:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dp import Adjacency
 from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.game import MembershipGame, membership_game
 from dpsgd.errors import DPSGDError
@@ -29,9 +30,10 @@ def attack_training(
 ) -> MembershipGame:
     """Train as planned on random halves of the records, and let attackers tell them apart.
 
-    Each training has the batch rate, the noise and the steps of the plan; its number of
-    records, public in this game, is that of the half. So each costs what the plan costs, and
-    the plan's ceiling holds for the attacks.
+    Each training has the batch rate, the noise and the steps of the plan. Where neighbours
+    differ by one record, a coin is thrown for each, and the number that scales the gradients is
+    half of all; where they have equal size, that of the half is public. So each costs what the
+    plan costs, and the plan's ceiling holds for the attacks.
 
     Parameters
     ----------
@@ -59,11 +61,14 @@ def attack_training(
             hint=Message("on fewer its figures say nothing"),
         )
     plan, done = model.plan, 0
+    is_exact = plan.adjacency != Adjacency.ADD_REMOVE
+    expected = max(1, round(len(rows) * (1 - _POPULATION) / 2))
 
     def fit(chosen: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
         nonlocal done
         trained = type(model)(
-            **model.get_params() | {"plan": _of_size(plan, len(chosen), done)}
+            **model.get_params()
+            | {"plan": _of_size(plan, len(chosen) if is_exact else expected, done)}
         )
         trained._fit(x[chosen], goal[chosen], callbacks=Callbacks())  # noqa: SLF001
         done += 1
@@ -83,10 +88,13 @@ def attack_training(
     ceiling = None
     if plan.noise_multiplier:
         ceiling = Ceiling(epsilon=plan.cost().epsilon, delta=plan.delta)
-    return membership_game(fit, rows, generator=generator, shadows=shadows, ceiling=ceiling)
+    return membership_game(
+        fit, rows, generator=generator, shadows=shadows, population=_POPULATION,
+        ceiling=ceiling, is_exact_half=is_exact,
+    )  # fmt: skip
 
 
-_LEAST = 50
+_LEAST, _POPULATION = 50, 0.2
 
 
 def _of_size(plan: Plan, size: int, number: int) -> Plan:

@@ -100,7 +100,8 @@ class TrialRecords:
     classes
         How many there are.
     inputs
-        How many numbers the records of the plan have, where these have fewer.
+        How many numbers the records of the plan have, where these have fewer. One of them is
+        the same for all: of a table that which is encoded, of others a bias.
     """
 
     x: NDArray[np.float32]
@@ -221,7 +222,7 @@ class _Trials:
     def at(self, plan: Plan, learning_rate: float, average: float) -> Setting:
         """Train, and return the setting with its accuracy."""
         weights = self._weights(plan, learning_rate, average)
-        outputs = _with_one(self.records.x_test) @ weights
+        outputs = self.records.x_test @ weights
         accuracy = float((outputs.argmax(1) == self.records.y_test).mean())
         return Setting(
             plan=plan, learning_rate=learning_rate, average=average, accuracy=accuracy
@@ -249,14 +250,14 @@ class _Trials:
     def _weights(self, plan: Plan, learning_rate: float, average: float) -> NDArray[np.float32]:
         records, norm = self.records, np.float32(plan.clipping_norm)
         rng = np.random.default_rng(self.seed)
-        x, classes = _with_one(records.x), np.eye(records.classes, dtype=np.float32)[records.y]
+        x, classes = records.x, np.eye(records.classes, dtype=np.float32)[records.y]
         lengths = np.linalg.norm(x, axis=1)
         weights = np.zeros((x.shape[1], records.classes), np.float32)
         speed, mean, share = np.zeros_like(weights), np.zeros_like(weights), 0.0
         batch = max(1, round(plan.sampling_rate * len(x)))
         # As long as the noise of the plan, in fewer parameters or as many.
         scale = norm * plan.noise_multiplier / plan.expected_batch
-        scale *= math.sqrt((records.inputs + 1) / x.shape[1])
+        scale *= math.sqrt(records.inputs / x.shape[1])
         for _ in range(min(plan.steps, _MOST_STEPS)):
             rows = rng.integers(0, len(x), batch)
             errors = _softmax(x[rows] @ weights) - classes[rows]
@@ -325,22 +326,27 @@ def made_up_records(
     --------
     >>> records = made_up_records(inputs=12, classes=3)
     >>> records.x.shape, records.classes, records.inputs
-    ((3000, 12), 3, 12)
+    ((3000, 13), 3, 13)
     """
     rng = np.random.default_rng(seed)
     size = _MADE_UP + _HELD_OUT
     if schema is not None:
         target: Any = schema.target
         table = {column.name: _column(column, size, rng) for column in schema.columns}
-        x, classes = features(table, schema=schema)[:, :-1], len(target.values)
+        rows, classes = features(table, schema=schema), len(target.values)
+        x = rows[:, :-1]
     else:
         width = min(inputs, _FEATURES)
         x = (rng.standard_normal((size, width)) / np.sqrt(np.arange(1, width + 1))).astype("f4")
         x *= np.float32(length) / np.linalg.norm(x, axis=1, keepdims=True)
-    return _parts(x, _made_up_classes(x, classes, rng), classes, inputs=max(inputs, x.shape[1]))
+        rows = _with_one(x)
+    y = _made_up_classes(x, classes, rng)
+    return _parts(rows, y, classes, inputs=max(inputs + 1, rows.shape[1]))
 
 
-def trial_records(x: Any, y: Any, *, classes: int, seed: int = 0) -> TrialRecords:
+def trial_records(
+    x: Any, y: Any, *, classes: int, has_constant: bool = False, seed: int = 0
+) -> TrialRecords:
     """Return public records to try settings on, some of them held out.
 
     Parameters
@@ -349,11 +355,15 @@ def trial_records(x: Any, y: Any, *, classes: int, seed: int = 0) -> TrialRecord
         Encoded as the model reads them, and classes as numbers from 0.
     classes
         How many there are.
+    has_constant
+        Whether one of the numbers is the same for all records, as of a table; others are given
+        one, for the bias.
     seed
         Which are held out.
     """
     order = np.random.default_rng(seed).permutation(len(x))[:_MANY]
     rows = np.asarray(x, dtype=np.float32)[order].reshape(len(order), -1)
+    rows = rows if has_constant else _with_one(rows)
     return _parts(rows, np.asarray(y)[order], classes, inputs=rows.shape[1])
 
 

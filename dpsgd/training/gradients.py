@@ -172,7 +172,7 @@ def _shared_names(model: nn.Module) -> dict[str, str]:
 
 
 class _Kept(NamedTuple):
-    """A call of a layer, until its gradients are asked for."""
+    """A call of a layer."""
 
     layer: str
     part: str
@@ -200,7 +200,7 @@ class RecordGradients:
         self._first_names = _shared_names(model)
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._watched = [pair for pair in model.named_modules() if may_mix(pair[1])]
-        self._calls: list[_Kept] = []
+        self._calls: list[Any] = []  # until their gradients are asked for
         self._rows, self._is_watching, self._is_keeping = 0, True, True
         self._shared: set[str] = set()  # layers that see one row for all records
         self._passed: list[nn.Module] = []

@@ -292,7 +292,7 @@ def _outline(layer: nn.Module) -> tuple[Any, ...]:
         state.get("forward"),
         [*map(id, state["_parameters"].values())],
         [*map(id, state["_modules"].values())],
-        *([*state[name]] for name in _HOOKS),
+        *([*state[name].items()] for name in _HOOKS),
     )
 
 
@@ -310,14 +310,14 @@ def _is_changed(layer: nn.Module, state: dict[str, Any], outline: tuple[Any, ...
     if (inner or layers) and [*map(id, inner.values())] != layers:
         return True
     hooks, earlier = state["_forward_hooks"], state["_forward_pre_hooks"]
-    if ((hooks or after) and [*hooks] != after) or (
-        (earlier or before) and [*earlier] != before
+    if ((hooks or after) and [*hooks.items()] != after) or (
+        (earlier or before) and [*earlier.items()] != before
     ):
         return True
     back, earlier = state["_backward_hooks"], state["_backward_pre_hooks"]
     if not (back or earlier or back_before or back_after):
         return False
-    return ([*earlier], [*back]) != (back_before, back_after)
+    return ([*earlier.items()], [*back.items()]) != (back_before, back_after)
 
 
 def _refuse_frozen(name: str) -> NoReturn:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +16,6 @@ from dpsgd.training.gradients import (
     uncompiled,
 )
 from dpsgd.training.layers.parts import Part, Written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class SingleGradients(RecordGradients):
@@ -42,7 +38,8 @@ class SingleGradients(RecordGradients):
         self._layers = len({name.rpartition(".")[0] for name in self.parameters})
         self._watched = [pair for pair in model.named_modules() if may_mix(pair[1])]
         self._is_watching = True
-        self._passes: list[tuple[list[list[Tensor]], list[Tensor]]] = []
+        # Of each pass the rows of its outputs, and where gradients come back to.
+        self._calls: list[Any] = []
         self._row_flags: dict[str, list[bool]] = {}
         self._cut: set[str] = set()
         self._held, self._whole = vars(model).get("forward"), model.forward
@@ -50,21 +47,11 @@ class SingleGradients(RecordGradients):
 
     def close(self) -> None:
         """Give the model its own forward back."""
-        self._passes = []
+        self._calls = []
         if self._held is None:
             vars(self.model).pop("forward", None)
         else:
             vars(self.model)["forward"] = self._held
-
-    @contextlib.contextmanager
-    def unwatched(self) -> Iterator[None]:
-        """Let passes go by, for as long as the block runs."""
-        self._is_watching = False
-        try:
-            yield
-        finally:
-            self._is_watching = True
-            self._passes.clear()
 
     def _forward(self, *args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree_flatten((args, kwargs))
@@ -116,11 +103,11 @@ class SingleGradients(RecordGradients):
             ends = [
                 v for v in joined if isinstance(v, Tensor) and v.is_leaf and v.requires_grad
             ]
-            self._passes.append((kept, ends))
+            self._calls.append((kept, ends))
         return joined
 
     def _parts(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
-        passes, self._passes = self._passes, []
+        passes, self._calls = self._calls, []
         ends = [end for _, several in passes for end in several]
         if not ends:
             return []

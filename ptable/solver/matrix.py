@@ -17,7 +17,7 @@ import numpy as np
 from footing.checks import is_integer
 from footing.messages import Argument, Message, Name
 from ptable.errors import InfeasibleError, PTableError
-from ptable.solver.statement import LINEAR, TIGHT, is_linear, solved
+from ptable.solver.statement import LINEAR, TIGHT, is_linear, load_cvxpy, solved
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -104,7 +104,7 @@ def solve_matrix(
     >>> design.transition.round(6).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
-    import cvxpy as cp
+    cp = load_cvxpy()
 
     if objective not in LOSSES:
         raise PTableError(

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from importlib.metadata import version
 from inspect import getdoc
 from time import perf_counter
@@ -101,18 +102,56 @@ def solve(
     >>> table.transition[1].round(4)
     array([0.3981, 0.3058, 0.1942, 0.1019, 0.    ])
     """
-    began = perf_counter()
-    answer = feasible(spec)
-    _refuse_infeasible(spec, answer)
+    _refuse_infeasible(spec, feasible(spec))
     if limits_of(spec) is not None or constraints is not None:
         return _solve_together(spec, constraints)
+    _warn_relaxed(resolve(spec))
+    if progress is not None:
+        return build(spec, progress=progress)
+    return _solved_before(spec, repr(spec))
+
+
+def polished(spec: NoiseSpec | StackedSpec) -> PTable:
+    """Build the p-table of `solve` by Newton's method alone, for a look that keeps nothing.
+
+    The integers are the same and so is their proof; what its certificate lacks is the solver's
+    own answer, whose import takes most of a second.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> spec = NoiseSpec(max_noise=2, variance=1.0)
+    >>> polished(spec) == solve(spec)
+    True
+    """
+    _refuse_infeasible(spec, feasible(spec))
+    if limits_of(spec) is not None:
+        return _solve_together(spec, None)
+    _warn_relaxed(resolve(spec))
+    return build(spec, starts=_Starts.without_solver)
+
+
+@lru_cache(maxsize=64)
+def _solved_before(spec: NoiseSpec | StackedSpec, wording: str) -> PTable:
+    """Solve what was not solved in this process: a p-table is its specification's alone."""
+    del wording  # 2 and 2.0 are equal and are written in different ways
+    return build(spec)
+
+
+def build(
+    spec: NoiseSpec | StackedSpec,
+    *,
+    starts: Callable[[Sequence[RowProblem]], _Starts] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PTable:
+    """Solve and prove the rows of a feasible specification, one by one."""
+    began = perf_counter()
     rows = resolve(spec)
-    _warn_relaxed(rows)
     alike = {_alike(row): _settled(row) for row in reversed(rows)}
-    starts = _Starts.of([row.problem for row in alike.values() if row.law is None])
+    begins = (starts or _Starts.of)([row.problem for row in alike.values() if row.law is None])
     solutions: dict[RowProblem, _Solution] = {}
     for problem, row in alike.items():
-        solutions[problem] = _solve_row(row, starts)
+        solutions[problem] = _solve_row(row, begins)
         if progress is not None:
             progress(len(solutions), len(alike))
     in_order = [solutions[_alike(row)] for row in rows]
@@ -127,8 +166,8 @@ def solve(
         spec,
         bare,
         [(solution.multipliers, solution.peak) for solution in in_order],
-        solver=starts.programs,
-        record=starts.record(),
+        solver=begins.programs,
+        record=begins.record(),
     )
     table = bare.with_proof(spec, certificate)
     _require_proof(table, certificate)
@@ -292,12 +331,20 @@ class _Starts:
             programs = {**versions(_SOLVER), **programs}
         return cls(answers=dict(answers(rows)), programs=programs)
 
+    @classmethod
+    def without_solver(cls, rows: Sequence[RowProblem]) -> Self:
+        """Leave all rows to Newton's method, which begins by itself."""
+        del rows
+        return cls(answers={}, programs={"numpy": version("numpy")})
+
     def multipliers(self, problem: RowProblem) -> tuple[float, ...] | None:
-        multipliers = self.answers[problem].multipliers
-        return multipliers[0] if multipliers else None
+        answer = self.answers.get(problem)
+        return answer.multipliers[0] if answer and answer.multipliers else None
 
     def compare(self, problem: RowProblem, law: Sequence[Fraction]) -> None:
         """Note how far the polished law is from the solver's, or that this is of no use."""
+        if problem not in self.answers:
+            return
         distance = math.inf
         for other in self.answers[problem].laws:
             distance = max(abs(float(p) - q) for p, q in zip(law, other.tolist(), strict=True))

@@ -20,11 +20,16 @@ The only module that imports cvxpy, when a table is solved.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec
 from itertools import pairwise
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -83,6 +88,36 @@ LINEAR = {
 #: Constraints of cvxpy that are linear where both sides are.
 _AFFINE = {"Equality", "Inequality", "NonNeg", "NonPos", "Zero"}
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
+
+
+def load_cvxpy() -> ModuleType:
+    """Import cvxpy without `scipy.stats`, which takes as long as all the rest of it.
+
+    cvxpy takes one function from there, for the entropy of quantum states. While it is imported
+    a module stands in its place, which imports it for whoever calls that or takes another name.
+    """
+    name = "scipy.stats"
+    spec = None if {"cvxpy", name} & sys.modules.keys() else find_spec(name)
+    if spec is None:
+        return import_module("cvxpy")
+    stand_in = module_from_spec(ModuleSpec(name, None, is_package=True))
+    stand_in.__path__ = spec.submodule_search_locations or []
+
+    def load(attribute: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    def entropy(*args: Any, **kwargs: Any) -> Any:
+        return load("entropy")(*args, **kwargs)
+
+    stand_in.__dict__.update(entropy=entropy, __getattr__=load)
+    sys.modules[name] = stand_in
+    try:
+        return import_module("cvxpy")
+    finally:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +236,7 @@ class Statement:
         rows
             The constraints on each row; where a peak may lie anywhere, its place is settled.
         """
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         support = Support.of(rows)
         P = cp.Variable(len(support.noise), name="P")  # noqa: N806
@@ -342,7 +377,7 @@ def _where(flags: Iterator[bool]) -> _Int:
 
 def solved(problem: cp.Problem, solver: str, **options: Any) -> str:
     """Solve a problem of cvxpy; give its status, and ``"failed"`` where the solver gave up."""
-    import cvxpy as cp
+    cp = load_cvxpy()
 
     with warnings.catch_warnings():  # what is inaccurate is polished, or said by the status
         warnings.simplefilter("ignore")
@@ -383,7 +418,7 @@ def _parts(rows: Sequence[RowProblem]) -> Iterator[list[RowProblem]]:
 
 def programs(solver: str) -> Mapping[str, str]:
     """Name the programs that solve, with their versions."""
-    import cvxpy as cp
+    cp = load_cvxpy()
 
     packages = {"Clarabel": "clarabel", "HiGHS": "highspy"}
     return {"cvxpy": cp.__version__, solver: version(packages[solver])}
@@ -441,7 +476,7 @@ class JointStatement:
     @classmethod
     def of(cls, joint: Joint, *, own: Own | None = None) -> JointStatement:
         """State the least loss within the limits, or, with a budget, the greatest entropy."""
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         P = cp.Variable(len(joint.entries), nonneg=True, name="P")  # noqa: N806
         T = None  # noqa: N806
@@ -491,7 +526,7 @@ class JointStatement:
 
     def is_feasible(self) -> bool:
         """Say whether any table keeps the limits, whatever it loses."""
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         question = cp.Problem(cp.Minimize(0), self.problem.constraints)
         if is_linear(question):
@@ -530,7 +565,7 @@ def _own_constraints(
     """Ask for somebody's own constraints on the matrix of all probabilities."""
     if own is None:
         return ()
-    import cvxpy as cp
+    cp = load_cvxpy()
     from scipy.sparse import csr_array
 
     n_rows = joint.last + 1

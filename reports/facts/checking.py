@@ -28,6 +28,7 @@ from reports.facts import (
     synthesis,
     training,
 )
+from reports.facts.parts import walk
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -63,24 +64,6 @@ _SCHEMES = (
 _MAX_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
-
-
-def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
-    """Give every text and number of facts with its place."""
-    if isinstance(facts, _PLAIN):  # most of all, and quick to tell
-        yield place, facts
-    elif is_dataclass(facts):
-        for member in fields(facts):
-            yield from walk(getattr(facts, member.name), f"{place}.{member.name}".strip("."))
-    elif isinstance(facts, Mapping):
-        for key, value in facts.items():
-            yield f"{place}, a name", key
-            yield from walk(value, f"{place}[{key!r}]")
-    elif isinstance(facts, (tuple, list)):
-        for number, value in enumerate(facts):
-            yield from walk(value, f"{place}[{number}]")
-    else:
-        yield place, facts
 
 
 def require_sound(facts: Facts) -> None:

@@ -93,6 +93,6 @@ def test_a_start_that_is_moved_changes_no_byte(name, moved, monkeypatch):
     monkeypatch.setattr(solving, "answers", moving)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PTableWarning)
-        other = solve(SPECS[name])
+        other = solving.build(SPECS[name])
     assert other.id == plain.id == IDS[name]
     assert multipliers(other) == multipliers(plain)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader
 
 from reports import ReportError, make_report, scan
-from reports.facts.checking import walk
+from reports.facts.parts import walk
 from reports.facts.release import FirstRowsFact, PublicFacts, ReleaseFacts, TableFact
 from reports.i18n.languages import LANGUAGES
 from reports.render import environment

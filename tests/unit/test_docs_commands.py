@@ -10,6 +10,8 @@ import itertools
 import json
 import re
 import shlex
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,18 +112,42 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def compared_once(monkeypatch):
-    """Compare methods once where commands write the same comparison in several forms."""
-    compare, known = ckm.comparison.compare_methods.compare_methods, {}
+@pytest.fixture(scope="module")
+def compared_once():
+    """Compare methods once where commands of any page compare them for the same records."""
+    compare, comparisons = ckm.comparison.compare_methods.compare_methods, {}
 
     def compared(plan, methods, **options):
-        key = plan.text, repr(methods), repr(options["experiment"])
-        if key not in known:
-            known[key] = compare(plan, methods, **options)
-        return known[key]
+        settings = tomllib.loads(plan.text)  # whatever its comments call the file
+        records = Path(plan.data.path).read_bytes()
+        key = repr(settings), records, repr(methods), repr(options["experiment"])
+        if key not in comparisons:
+            comparisons[key] = compare(plan, methods, **options)
+        return comparisons[key]
 
-    monkeypatch.setattr(ckm.comparison.compare_methods, "compare_methods", compared)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ckm.comparison.compare_methods, "compare_methods", compared)
+        yield
+
+
+@pytest.fixture
+def measured_once(monkeypatch):
+    """Measure the memory of a step for the first batch size alone: each loads PyTorch anew."""
+    from dpsgd.training import memory
+
+    measure = memory.measure
+
+    def measured(stages, configurations, **options):
+        first = [
+            c for c in configurations if c["batch_size"] == configurations[0]["batch_size"]
+        ]
+        footprints = {
+            footprint.configuration["is_private"]: footprint
+            for footprint in measure(stages, first, **options)
+        }
+        return [replace(footprints[c["is_private"]], configuration=c) for c in configurations]
+
+    monkeypatch.setattr(memory, "measure", measured)
 
 
 #: What pages show being refused, and the exit code that it ends with.
@@ -301,7 +327,7 @@ def plain_toml(text: str) -> str:
 
 @pytest.mark.parametrize("page", OWN)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.usefixtures("compared_once")
+@pytest.mark.usefixtures("compared_once", "measured_once")
 def test_the_commands_of_a_page_run_in_their_order(page, folder):
     records, earlier = OWN[page]
     asked = (*earlier, *commands(ROOT / page))
@@ -395,6 +421,7 @@ def test_the_french_tutorial_has_the_commands_of_the_english_one_in_their_order(
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first-release.md"])
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("compared_once")
 def test_from_the_readers_table_alone_each_command_finds_what_the_one_before_made(page, folder):
     write_records("people.parquet", has_classes=False)
     asked = [c for c in commands(ROOT / page) if not c.startswith("ckm demo")]

@@ -113,7 +113,10 @@ def trial_records_of(
             "adjacency": "add-remove",
         }
         x, goal = estimator_of(job, job.plan(**changes, sampling="poisson")).check(table, y)
-        return trial_records(x.numpy(), goal.numpy(), classes=len(job.classes), seed=seed)
+        return trial_records(
+            x.numpy(), goal.numpy(), classes=len(job.classes), has_constant=job.images is None,
+            seed=seed,
+        )  # fmt: skip
     if job.images is None:
         return made_up_records(schema=job.declared, seed=seed)
     inputs = job.images.form().input_shape[0]

@@ -38,7 +38,6 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 )
 @click.option("--limit", type=float, metavar="MB", help="What there is; advice beyond it.")
 @click.option("--formulas", is_flag=True, help="The source's formulas; nothing is measured.")
-@click.option("--hidden-units", type=click.IntRange(1), help="For the formulas.")
 @click.option(
     "--image-factor",
     type=click.IntRange(1),
@@ -55,7 +54,6 @@ def memory(
     lists: tuple[list[float], ...],
     limit: float | None,
     formulas: bool,
-    hidden_units: int | None,
     image_factor: int,
     output: Path | None,
     **options: Any,
@@ -76,9 +74,10 @@ def memory(
     if plan_file is None and batches:
         options["batch_size"] = batches[0]
     if formulas:
-        if hidden_units is None or not batches:
+        units = options["hidden_units"]
+        if len(units) != 1 or not batches:
             raise click.UsageError(Message("--formulas needs --hidden-units and --batch-size."))
-        rows = _by_formula(hidden_units, batches, image_factor)
+        rows = _by_formula(units[0], batches, image_factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
     _show(terminal, rows)

@@ -62,7 +62,7 @@ def plan_options_without(*names: str) -> Callable[[Any], Any]:
 
 
 _COLUMNS = (
-    click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
+    click.option("--hidden-units", multiple=True, type=int, help="Width of a layer. Repeat."),
     click.option(
         "--number",
         "numbers",
@@ -103,8 +103,8 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
             changes.setdefault(section, {})[name] = options[name]
     for one, other in (("steps", "epochs"), ("epsilon", "noise_multiplier")):
         _replace(changes.get("plan", {}), one, other)
-    if options["hidden"]:
-        changes.setdefault("network", {})["hidden"] = [*options["hidden"]]
+    if options["hidden_units"]:
+        changes.setdefault("network", {})["hidden"] = [*options["hidden_units"]]
     columns = [_number(*entry) for entry in options["numbers"]]
     columns += [_codes(*entry) for entry in options["codes"]]
     if columns:

@@ -28,7 +28,6 @@ from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
 from footing.messages import Enumeration, Message, Name, named, said
 from footing.places import as_connectors_know, is_below, is_matched
-from reports.facts.release import FirstRowsFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
     from ptable.lookup import MarginOfError
-    from reports.facts.release import Text
+    from reports.facts.release import FirstRowsFact, Text
 
 logger = logging.getLogger(__name__)
 
@@ -169,6 +168,8 @@ class TableFiles:
 
     def first_rows(self, name: str, table: PublishedTable) -> FirstRowsFact:
         """Give the first rows of a written table, in the words of its files."""
+        from reports.facts.release import FirstRowsFact
+
         first = next(table.pieces(_FIRST_ROWS), table)
         said = {code: self.said[name, code] for code in self._words}
         columns = [

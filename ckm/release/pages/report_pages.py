@@ -9,7 +9,7 @@ from ckm.errors import CheckFailedError
 from ckm.methods.internal_files import record_file
 from footing import drafts
 from footing.messages import Message, Name, said
-from reports.facts.checking import walk
+from reports.facts.parts import walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -134,12 +134,12 @@ def fit_with(sigma, norm, rate=0.5, steps=60, size=4.0):
 @pytest.mark.slow
 def test_an_overfitted_model_leaks_and_a_private_one_stays_below_its_ceiling():
     leaky = membership_game(
-        fit_with(0.0, 1e9), np.arange(300), generator=np.random.default_rng(8), shadows=16
+        fit_with(0.0, 1e9), np.arange(300), generator=np.random.default_rng(1), shadows=16
     )
     loss = PrivacyLoss.gaussian(6.0, sampling_rate=0.5) * 60
     ceiling = Ceiling(epsilon=loss.epsilon(1e-4), delta=1e-4, loss=loss)
     private = membership_game(
-        fit_with(6.0, 1.0), np.arange(300), generator=np.random.default_rng(8), shadows=16,
+        fit_with(6.0, 1.0), np.arange(300), generator=np.random.default_rng(1), shadows=16,
         ceiling=ceiling,
     )  # fmt: skip
     best = max(rates.auc for rates in leaky.attacks.values())
@@ -150,9 +150,26 @@ def test_an_overfitted_model_leaks_and_a_private_one_stays_below_its_ceiling():
     assert max(rates.auc for rates in private.attacks.values()) < best
 
 
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_a_coin_is_thrown_for_each_record_unless_halves_are_to_be_of_one_size(is_exact):
+    """With a set size, who is in says something of the others."""
+    sizes = []
+
+    def fit(rows):
+        sizes.append(len(rows))
+        return lambda asked: np.zeros(len(asked))
+
+    membership_game(
+        fit, np.arange(100), generator=np.random.default_rng(3), shadows=8,
+        is_exact_half=is_exact,
+    )  # fmt: skip
+    assert (set(sizes) == {40}) == is_exact
+    assert all(20 < size < 60 for size in sizes)
+
+
 def test_a_ceiling_that_is_too_low_is_found_out_by_the_game():
     game = membership_game(
-        fit_with(0.0, 1e9, size=8.0), np.arange(300), generator=np.random.default_rng(8),
+        fit_with(0.0, 1e9, size=8.0), np.arange(300), generator=np.random.default_rng(1),
         ceiling=Ceiling(epsilon=0.01), shadows=16,
     )  # fmt: skip
     assert game.is_above

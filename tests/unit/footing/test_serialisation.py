@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from footing.messages import Message, Name
 from footing.serialisation import (
@@ -93,6 +95,33 @@ def test_what_json_cannot_say_is_refused(write):
 
 def test_the_digest_of_foreign_content_is_no_error():
     assert digest_of({"share": float("nan")}) != digest_of({"share": 0.5})
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda parts: st.lists(parts) | st.dictionaries(st.text(), parts),
+    ),
+    st.sampled_from([None, 0, 1, 2]),
+    st.booleans(),
+)
+def test_a_document_is_what_json_writes(content, indent, is_ascii):
+    def write(how):
+        try:
+            return how(content)
+        except ValueError:  # infinite
+            return None
+
+    assert write(lambda c: document(c, indent=indent, is_ascii=is_ascii)) == write(
+        lambda c: json.dumps(c, ensure_ascii=is_ascii, indent=indent, allow_nan=False) + "\n"
+    )
+
+
+def test_a_document_of_numpy_numbers_and_names_that_are_numbers_is_what_json_writes():
+    assert document({"a": np.float64(0.5)}) == '{\n "a": 0.5\n}\n'
+    assert document({1: [True, 1, "1"], "é": {}}) == (
+        '{\n "1": [\n  true,\n  1,\n  "1"\n ],\n "é": {}\n}\n'
+    )
 
 
 def test_a_line_keeps_the_order_of_names_which_may_be_that_of_codes():

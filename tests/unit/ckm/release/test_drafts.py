@@ -1,6 +1,7 @@
 """While something is written nobody else reads it, whatever the umask; after a kill it goes."""
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -47,10 +48,15 @@ risk = ["age"]
 k = 3
 rate = 0.05
 """
-#: What is told of every file that a program opens; a hook stays as long as the process.
+#: What is told of every file that a program opens.
 _watchers = []
-sys.addaudithook(lambda event, _: [watch() for watch in _watchers if event in _EVENTS])
 _EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.link"}
+
+
+@functools.cache
+def watch_files():
+    """Tell watchers of files: once, and when one is needed, as hooks stay."""
+    sys.addaudithook(lambda event, _: [watch() for watch in _watchers if event in _EVENTS])
 
 
 @pytest.fixture
@@ -119,6 +125,7 @@ def watched(folder):
             is_looking.clear()
 
     before = os.umask(0)
+    watch_files()
     _watchers.append(look)
     try:
         yield names

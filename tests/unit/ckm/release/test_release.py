@@ -21,7 +21,8 @@ from ckm.errors import ConfigError, ReleaseError
 from ckm.release import release
 from ckm.release.files.manifest import METHODS
 from ckm.release.files.output_folder import new_folder, resolve_target
-from ptable import NoiseSpec, solve
+from ckm.release.run import ReleaseRun
+from ptable import InfeasibleError, NoiseSpec, solve
 from tables import RequestError, SourceError
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -605,6 +606,24 @@ def test_folders_with_similar_names_are_not_cleared_up(tmp_path):
 
 def test_a_relative_target_is_resolved():
     assert resolve_target("out").is_absolute()
+
+
+def test_a_quick_check_proves_the_p_table_and_needs_no_solver(folder, monkeypatch):
+    """A p-table that there is not is told all the same."""
+    text = (folder / "job.toml").read_text()
+    solved = text.replace('path = "pt.parquet"', "max_noise = 3\nvariance = 1.40625\nsmall = 1")
+    assert solved != text
+    monkeypatch.setattr("ptable.solver.statement.load_cvxpy", None)
+    (folder / "job.toml").write_text(solved)
+    steps = []
+    run = ReleaseRun(read_job(folder / "job.toml"), is_kept=False)
+    run.rehearse(quick=True, step=lambda event, text: steps.append((event, text)))
+    assert ("p-table ready", "the p-table exists and its certificate holds") in steps
+    with pytest.raises(TypeError):  # a release has the solver's answer
+        release(read_job(folder / "job.toml"), folder / "out")
+    (folder / "job.toml").write_text(solved.replace("1.40625", "3.5"))
+    with pytest.raises(InfeasibleError, match="No p-table has"):
+        ReleaseRun(read_job(folder / "job.toml"), is_kept=False).rehearse(quick=True)
 
 
 @pytest.mark.slow

@@ -64,11 +64,11 @@ def test_made_up_records_follow_from_the_schema_and_the_seed_alone():
     one, again = (made_up_records(schema=SCHEMA, seed=3) for _ in range(2))
     assert np.array_equal(one.x, again.x)
     assert np.array_equal(one.y, again.y)
-    assert one.x.shape == (3000, 6 * 3 + 6)
+    assert one.x.shape == (3000, 6 * 3 + 6 + 1)
     assert one.inputs == one.x.shape[1]
     assert set(one.y.tolist()) == {0, 1}
     wide = made_up_records(inputs=5184, classes=10)
-    assert wide.x.shape[1] < wide.inputs == 5184
+    assert wide.x.shape[1] < wide.inputs == 5184 + 1
 
 
 def test_a_rate_that_is_far_off_is_told_and_a_good_one_is_not():

@@ -132,6 +132,11 @@ def hook_backward(loop, x, y):
     loop.model.second.register_full_backward_hook(lambda _, into, __: into)
 
 
+def hook_exchanged(loop, x, y):
+    hooks = loop.model._forward_pre_hooks
+    hooks[next(iter(hooks))] = lambda _, args, kwargs: ((args[0] - X.mean(0),), kwargs)
+
+
 def parametrise(loop, x, y):
     nn.utils.parametrizations.weight_norm(loop.model.second)
 
@@ -165,6 +170,7 @@ ATTACKS = {
     hook: "'first' was changed after the plan began: other hooks",
     hook_before: "'first' was changed after the plan began: other hooks",
     hook_backward: "'second' was changed after the plan began: other hooks",
+    hook_exchanged: "'itself' was changed after the plan began: other hooks",
     parametrise: "'second' was changed after the plan began: another kind",
     buffer_in_place: "The buffer 'scale' was written",
     buffer_anew: "The buffer 'scale' was written",

@@ -296,7 +296,7 @@ def test_without_a_useful_answer_newton_begins_by_itself_and_the_certificate_say
             yield row, Answer(status=status, laws=law, multipliers=((9.0, 9.0),) * len(law))
 
     monkeypatch.setattr(solving, "answers", useless)
-    table = solve(spec)
+    table = solving.build(spec)
     assert table == plain
     assert table.certificate.rows == plain.certificate.rows
     record = table.certificate.record
@@ -322,6 +322,37 @@ def test_no_rule_helps_a_row_without_any_law():
     with pytest.raises(PTableError, match="reaches no variance") as caught:
         solve(spec)
     assert "nearest'" not in str(caught.value)
+
+
+def test_a_specification_is_solved_once_in_a_process_and_keeps_its_wording(caplog):
+    spec = NoiseSpec(max_noise=3, variance=0.71875)
+    with caplog.at_level(logging.INFO, logger="ptable"):
+        assert solve(spec) is solve(replace(spec))
+        stated = solve(replace(spec, zero_bias=0))  # an equal one, in other words
+    assert stated == solve(spec)
+    solved_again = repr(replace(spec, zero_bias=0)) != repr(spec)
+    assert len([r for r in caplog.records if r.message == "p-table solved"]) == 1 + solved_again
+
+
+def test_a_relaxed_row_is_warned_of_each_time():
+    spec = NoiseSpec(max_noise=5, variance=1.03125, small=2, variance_rule="nearest")
+    for _ in range(2):
+        with pytest.warns(PTableWarning, match="count 1: variance 2 instead of 1.0"):
+            solve(spec)
+
+
+def test_newton_alone_gives_the_same_table_and_the_certificate_names_no_solver():
+    spec = NoiseSpec(max_noise=4, variance=1.75, small=1)
+    table = solving.polished(spec)
+    assert table == solve(spec)
+    table.certificate.check(table)
+    assert (table.certificate.solver, table.certificate.record) == (
+        {"numpy": np.__version__},
+        None,
+    )
+    assert table.certificate.rows == solve(spec).certificate.rows
+    with pytest.raises(InfeasibleError):
+        solving.polished(replace(spec, variance=99.0))
 
 
 def test_progress_is_told_row_by_row(caplog):
@@ -381,7 +412,7 @@ def test_a_bound_that_no_integers_meet_is_passed_by_a_few_keys_only(above):
 def test_integers_too_far_from_the_optimum_are_a_fault_of_ours(monkeypatch):
     monkeypatch.setattr("ptable.proof.certificate._LARGEST_GAP", -1.0)
     with pytest.raises(InternalError, match="No integers near enough") as caught:
-        solve(NoiseSpec(max_noise=2, variance=1.0))
+        solving.build(NoiseSpec(max_noise=2, variance=1.0))
     assert "the entropy gap of count 1" in str(caught.value)
     assert "was changed" not in str(caught.value)
 

@@ -203,5 +203,11 @@ def test_the_solver_is_imported_when_a_table_is_solved_and_not_before():
         "assert not {'cvxpy', 'clarabel', 'scipy'} & set(sys.modules)\n"
         "solve(spec)\n"
         "assert {'cvxpy', 'clarabel'} <= set(sys.modules)\n"
+        # Nor is what cvxpy takes one function from, which is there for whoever asks.
+        "assert 'scipy.stats' not in sys.modules\n"
+        "from cvxpy.atoms import quantum_rel_entr as atom\n"
+        "assert round(sys.modules[atom.__module__].entropy([1, 1]), 4) == 0.6931\n"
+        "from scipy import stats\n"
+        "assert stats.norm.cdf(0) == 0.5 and stats is sys.modules['scipy.stats']\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

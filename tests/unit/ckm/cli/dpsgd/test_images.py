@@ -223,7 +223,8 @@ def test_settings_are_proposed_without_a_look_at_the_records(folder, monkeypatch
 
 def test_a_dry_run_tells_of_a_learning_rate_that_is_far_off(folder):
     text = PEOPLE.replace("steps = 4", "steps = 30\n[network]\nlearning_rate = 64.0")
-    text = text.replace("noise_multiplier = 8.0", "noise_multiplier = 60.0")
+    text = text.replace("noise_multiplier = 8.0", "noise_multiplier = 20.0")
+    text = text.replace("size = 60\nbatch_size = 60", "size = 400\nbatch_size = 100")
     text += "".join(
         f'[[column]]\nname = "x{n}"\nlow = 0\nhigh = 1\ncuts = []\n' for n in "abcd"
     )

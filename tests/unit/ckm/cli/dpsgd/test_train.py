@@ -148,7 +148,7 @@ def test_options_say_what_a_file_says(folder):
         "train", "people.csv", "--noise-multiplier", 8, "--delta", "1e-4",
         "--dataset-size", 400, "--batch-size", 400, "--steps", 20, "--unit", "person",
         "--number", "age", 0, 100,
-        "--codes", "sex", "F,M", "--target-codes", "retired", "no,yes", "--hidden", 4,
+        "--codes", "sex", "F,M", "--target-codes", "retired", "no,yes", "--hidden-units", 4,
         "-o", "m.safetensors",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
@@ -705,6 +705,7 @@ def test_a_sweep_over_what_cannot_be_is_refused(folder, wrong):
     [
         ("--batch", "--batch-size"),
         ("--units", "--hidden-units"),
+        ("--hidden", "--hidden-units"),
         ("--factor", "--image-factor"),
     ],
 )
