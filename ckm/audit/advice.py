@@ -15,7 +15,7 @@ from ptable.lookup import KeyIndex, look_up
 from reports.facts.exposure import ClosureFact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ckm.audit.audit import Audit, Auditor
     from ckm.audit.query_space import QuerySpace
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _MAX_STEPS = 12
 _FACTORS = (1.5, 2, 3, 4, 6, 8)
 _MORE_NOISE = 6
+#: How many p-tables by limits are attacked, and the largest count of their prior.
+_MOST_DESIGNS, _PRIOR_UP_TO = 4, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,87 @@ def stronger_noise(
         if closures[-1].share <= limit:
             break
     return tuple(closures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """A p-table by limits, and what is found with it.
+
+    Parameters
+    ----------
+    ptable
+        The p-table.
+    closure
+        What was found, and what it is called.
+    """
+
+    ptable: PTable
+    closure: ClosureFact
+
+
+def designs_by_limits(
+    space: QuerySpace,
+    auditor: Auditor,
+    noise: Sequence[ClosureFact],
+    *,
+    limit: float,
+    seed: int,
+    progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> tuple[Design, ...]:
+    """Solve p-tables that tell no more than enough noise does, and lose less; measure each.
+
+    They are no worse than that noise by any limit: posteriors, best guesses, neighbours,
+    variances. Those that lose least are tried first, until the share found is within the limit.
+
+    Parameters
+    ----------
+    space, auditor, limit, seed, progress, is_over
+        See `stronger_noise`.
+    noise
+        What that returned; where its last does not suffice, there is nothing to start from.
+    """
+    from ckm.audit.attacked_designs import trials
+    from ptable.advice.frontier import frontier_spec
+
+    spec = auditor.ptable.spec
+    if not noise or noise[-1].share > limit or not isinstance(spec, NoiseSpec):
+        return ()
+    if isinstance(spec.variance, tuple | None):
+        return ()
+    factor = _FACTORS[len(noise) - 1]
+    largest = math.ceil(math.sqrt(factor) * auditor.ptable.max_noise)
+    louder = _solved(spec, factor * spec.variance, largest)
+    if louder is None:
+        return ()
+    own, *others = trials(louder, frontier_spec(louder, priors=[_prior(space)]))
+    others = [one for one in sorted(others, key=lambda one: one.loss) if one.loss < own.loss]
+    designs: list[Design] = []
+    for done, trial in enumerate(others[:_MOST_DESIGNS]):
+        if progress is not None:
+            progress("p-tables by limits", done, min(len(others), _MOST_DESIGNS))
+        if is_over():
+            break
+        again, other = redrawn(space, auditor, trial.table, seed=seed)
+        less = 1 - trial.loss / own.loss
+        what = (
+            f"p-table by limits: variance_floor = {trial.floor:g} of small counts, "
+            f"{trial.full_floor:g} of others; {less:.0%} less loss than {noise[-1].what}"
+        )
+        designs.append(Design(ptable=trial.table, closure=_closure(what, other.audit(again))))
+        if designs[-1].closure.share <= limit:
+            break
+    return tuple(designs)
+
+
+def _prior(space: QuerySpace) -> list[float]:
+    """Return how frequent each count above 0 is among all cells, none quite impossible."""
+    truth = space.truth()
+    counts = np.concatenate([truth[table][one.is_shown] for table, one in space.shown.items()])
+    times = np.bincount(np.clip(counts, 0, _PRIOR_UP_TO), minlength=_PRIOR_UP_TO + 1) + 0.5
+    times[0] = 0.0
+    weights: list[float] = (times / times.sum()).tolist()
+    return weights
 
 
 def redrawn(

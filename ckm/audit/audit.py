@@ -25,18 +25,23 @@ from risk.reconstruction.attributes import (
     found_attributes,
     found_groups,
 )
+from risk.reconstruction.count_probabilities import count_probabilities
 from risk.reconstruction.counts import possible_origins
-from risk.reconstruction.fitted_counts import most_probable_counts
+from risk.reconstruction.fitted_counts import fitted_cells
 from risk.reconstruction.lattice import (
     Found,
     FoundZeros,
     Guesses,
+    NamedZeros,
+    better_by_halves,
     guessed_counts,
     named_zeros,
 )
 from risk.reconstruction.lattice_bounds import CountBounds, count_bounds, equal_siblings
 
-_ENOUGH = 100
+#: Fewer cells of one kind tell too little by themselves.
+ENOUGH = 100
+_TENTHS = 10
 #: Cells look alike whose fitted counts have roots that differ by less than one such part.
 _FINENESS = 6
 _NO_ZEROS, _NO_GROUPS = FoundZeros(), FoundGroups()
@@ -80,12 +85,16 @@ class Attacked(Exposure):
         The small counts: their places in the table, flat.
     is_found_alone, is_found_together
         Which of them are found.
+    zero_places, is_zero_named
+        Where cells published as 0 hold records, flat, and which of them are named.
     """
 
     table: Levels
     places: NDArray[np.intp]
     is_found_alone: Flags
     is_found_together: Flags
+    zero_places: NDArray[np.intp]
+    is_zero_named: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +162,7 @@ class Audit:
         return max(*self._shares("alone"), *self._shares("together"))
 
     def _shares(self, attack: str) -> list[float]:
-        enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
+        enough = [one for one in self.exposures if one.together.n_small >= ENOUGH]
         exposures = (self.whole, summed(self.remainders), *enough)
         return [getattr(one, attack).share for one in exposures]
 
@@ -164,7 +173,7 @@ class Audit:
         Fewer than 100 such cells of one number of variables tell too little.
         """
         sizes = (one.zeros for one in self.exposures)
-        enough = [zeros.share for zeros in sizes if zeros.n_occupied >= _ENOUGH]
+        enough = [zeros.share for zeros in sizes if zeros.n_occupied >= ENOUGH]
         return max([self.whole.zeros.share, *enough])
 
     @property
@@ -173,7 +182,7 @@ class Audit:
 
         Of fewer than 100 statements it is 0: they tell too little.
         """
-        return self.groups.share if self.groups.n >= _ENOUGH else 0.0
+        return self.groups.share if self.groups.n >= ENOUGH else 0.0
 
     @property
     def is_lower_bound(self) -> bool:
@@ -251,14 +260,23 @@ class Auditor:
             if is_over():
                 unfinished.append(step)
 
-        estimates = most_probable_counts(
+        fit = fitted_cells(
             space.lattice,
             space.shown,
             variance=self.variance,
             progress=progress,
             is_over=is_over,
         )
+        estimates = fit.sums()
         after("fit")
+        probabilities = count_probabilities(
+            fit,
+            ptable=self.ptable,
+            variance=self.variance,
+            most=self.small,
+            is_over=is_over,
+        )
+        after("probabilities")
         truth = space.truth()
         bounds = count_bounds(
             space.lattice,
@@ -268,7 +286,7 @@ class Auditor:
             is_over=is_over,
         )
         after("bounds")
-        attacked = self._attacked(space, truth, estimates, bounds)
+        attacked = self._attacked(space, truth, estimates, bounds, probabilities)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -303,11 +321,13 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
+        probabilities: Floats,
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found.
 
-        Cells that look alike are those of one table, or of all, whichever finds more: what is
-        frequent differs from table to table, but a table may have few cells.
+        Cells that look alike are those of one table, or of all, or those whose most probable
+        count is the same, and about as probable. Of these ways each half of the cells has the
+        one that finds more of the other half: nobody chooses by counts that are to be found.
         """
         beside = equal_siblings(space.lattice, space.shown)
 
@@ -345,12 +365,21 @@ class Auditor:
             )
             for part in parts
         ]
-        is_by_table = sum(one.found.right for _, one in of_each) >= of_all.found.right
+        by_table = Guesses.joined([own for _, own in of_each])
+        probable, probable_zeros = self._by_probability(
+            true, published, probabilities, bounds=(lower, upper)
+        )
+        ways, ways_of_zeros = [of_all, by_table, probable], [zeros, probable_zeros]
+        all_guesses = better_by_halves(ways, [w.is_right & w.is_small for w in ways])
+        zeros = better_by_halves(
+            ways_of_zeros, [w.is_named & w.is_occupied for w in ways_of_zeros]
+        )
         attacks = []
-        for (table, cells), part, (alone, own) in zip(
+        for (table, cells), part, (alone, _) in zip(
             space.shown.items(), parts, of_each, strict=True
         ):
-            together = own if is_by_table else of_all.part(part)
+            together = all_guesses.part(part)
+            of_zeros, places = zeros.part(part), np.flatnonzero(cells.is_shown)
             attacks.append(
                 Attacked(
                     table=table,
@@ -359,13 +388,46 @@ class Auditor:
                     n_cells=part.stop - part.start,
                     alone=alone.found,
                     together=together.found,
-                    zeros=zeros.part(part).found,
-                    places=np.flatnonzero(cells.is_shown)[alone.is_small],
+                    zeros=of_zeros.found,
+                    places=places[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
+                    zero_places=places[of_zeros.is_occupied],
+                    is_zero_named=of_zeros.is_named[of_zeros.is_occupied],
                 )
             )
         return tuple(attacks)
+
+    def _by_probability(
+        self,
+        truth: Integers,
+        published: Integers,
+        probabilities: Floats,
+        *,
+        bounds: tuple[Floats, Floats],
+    ) -> tuple[Guesses, NamedZeros]:
+        """Guess by cells whose most probable count is the same, and about as probable.
+
+        Probabilities are clues: how often they are right is counted, and not believed.
+        """
+        best, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        guesses = guessed_counts(
+            truth,
+            best,
+            [best, np.minimum((_TENTHS * highest).astype(np.int64), _TENTHS - 1)],
+            small=self.small,
+            confidence=self.confidence,
+            bounds=bounds,
+            n_coarse=1,
+        )
+        occupied = (_TENTHS * (1 - probabilities[:, 0])).astype(np.int64)
+        return guesses, named_zeros(
+            truth,
+            published,
+            [np.minimum(occupied, _TENTHS - 1)],
+            confidence=self.confidence,
+            lower=bounds[0],
+        )
 
     def _remaining(
         self,

@@ -3,16 +3,17 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ckm.audit.advice import Step
-from ckm.audit.audit import Attacked, Audit, Auditor, Exposure, summed
+from ckm.audit.audit import ENOUGH, Attacked, Audit, Auditor, Exposure, summed
+from ckm.audit.axes import Areas
 from ckm.audit.job_tables import ReleaseTables
 from ckm.audit.query_space import QuerySpace
 from ckm.config.service.service import Service
-from footing.arrays import along
+from footing.arrays import Integers, along
 from footing.progress import Progress
 from footing.version import engine_version
 from reports.facts.exposure import (
@@ -44,20 +45,63 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
         for place, name in enumerate(space.variables)
     ]
     areas = tuple(_areas(space, attacked))
+    is_sample = space.n_areas_drawn < space.n_areas
     return {
         "variables": tuple(one for one in variables if one.n_tables),
         "areas": _worst(areas),
-        "interval": None
-        if space.n_areas_drawn >= space.n_areas
-        else _interval(areas, space.n_areas),
+        "interval": _largest_interval(space, attacked) if is_sample else None,
+        "zeros_interval": _largest_interval(space, attacked, of="zeros") if is_sample else None,
         "tables": _worst(tables),
-        "drawn": space.area.codes
-        if space.area is not None and space.n_areas_drawn < space.n_areas
-        else (),
+        "drawn": space.area.codes if space.area is not None and is_sample else (),
     }
 
 
-def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float]:
+def _largest_interval(
+    space: QuerySpace, attacked: Sequence[Attacked], *, of: Literal["small", "zeros"] = "small"
+) -> tuple[float, float]:
+    """Bound the largest share of all areas: of all tables by area, or of those of one size.
+
+    Sizes with fewer than 100 such cells count no more than they do for the largest share.
+    """
+    by_size: dict[int, list[Attacked]] = {}
+    for one in attacked:
+        by_size.setdefault(one.n_variables, []).append(one)
+    numbers = [_by_area(space, some, of=of) for some in (attacked, *by_size.values())]
+    every, *sizes = [(found, base) for base, found in numbers]
+    enough = [one for one in sizes if one[1].sum() >= ENOUGH]
+    intervals = [_interval(*one, space.n_areas) for one in (every, *enough)]
+    return max(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def _by_area(
+    space: QuerySpace, attacked: Sequence[Attacked], *, of: Literal["small", "zeros"]
+) -> tuple[Integers, Integers]:
+    """Return for each of the coarsest areas how many cells there are, and are found."""
+    size = 0 if space.area is None else len(space.area.codes)
+    numbers = np.zeros((2, size), np.int64)
+    for one in attacked:
+        if space.area is None or one.table[space.area.axis] not in space.area.levels:
+            continue
+        area = _area_of_cells(space, space.area, one)
+        places, is_found = (
+            (one.places, one.is_found_together)
+            if of == "small"
+            else (one.zero_places, one.is_zero_named)
+        )
+        numbers[0] += np.bincount(area[places], minlength=size)
+        numbers[1] += np.bincount(area[places[is_found]], minlength=size)
+    return numbers[0], numbers[1]
+
+
+def _area_of_cells(space: QuerySpace, on_axis: Areas, attacked: Attacked) -> Integers:
+    """Return in which of the coarsest areas the cells of a table by area lie."""
+    mask, level = space.shown[attacked.table].is_shown, attacked.table[on_axis.axis]
+    above = np.zeros(mask.shape[on_axis.axis], np.int64)
+    above[space.lattice.groups[on_axis.axis][level]] = on_axis.coarsest
+    return np.broadcast_to(along(above, on_axis.axis, mask.ndim), mask.shape).ravel()
+
+
+def _interval(found: Integers, base: Integers, n_areas: int) -> tuple[float, float]:
     """Bound the share found in all areas by those drawn, at 95 %.
 
     The share is a ratio of two means over areas drawn without replacement (Cochran 1977, 6.4);
@@ -65,9 +109,7 @@ def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float]:
     """
     from scipy.stats import t as student
 
-    n = len(areas)
-    small = np.array([one.n_small for one in areas], float)
-    found = np.array([one.together for one in areas], float)
+    n, small, found = len(found), base.astype(float), found.astype(float)
     if n < 2 or not small.sum():
         return 0.0, 1.0
     share = float(found.sum() / small.sum())
@@ -100,13 +142,9 @@ def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact
         return
     size, axis = len(on_axis.codes), on_axis.axis
     by_area = [one for one in attacked if one.table[axis] in on_axis.levels]
-    groups = space.lattice.groups[axis]
     numbers = np.zeros((4, size), np.int64)
     for one in by_area:
-        mask, level = space.shown[one.table].is_shown, one.table[axis]
-        above = np.zeros(mask.shape[axis], np.int64)
-        above[groups[level]] = on_axis.coarsest
-        area = np.broadcast_to(along(above, axis, mask.ndim), mask.shape).ravel()
+        area, mask = _area_of_cells(space, on_axis, one), space.shown[one.table].is_shown
         mine = area[one.places]
         members = (mine, mine[one.is_found_alone], mine[one.is_found_together])
         for row, places in enumerate((area[mask.ravel()], *members)):

@@ -22,8 +22,8 @@ from footing.version import engine_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckm.audit.advice import Step
-    from ckm.audit.audit import Audit, Exposure
+    from ckm.audit.advice import Design, Step
+    from ckm.audit.audit import Audit, Auditor, Exposure
     from ckm.audit.query_space import QuerySpace
     from ckm.cli.terminal.console import Terminal
     from ckm.config.job.report import JobLimits
@@ -84,6 +84,13 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     "default largest_share of [audit].",
 )
 @click.option(
+    "--advise",
+    "has_designs",
+    is_flag=True,
+    help="Above the limit, also p-tables by limits that lose less than more noise does, each "
+    "attacked; with -o the one that suffices is written beside it, as .ptable.parquet.",
+)
+@click.option(
     "--limit-cpu",
     type=click.FloatRange(min=0, min_open=True),
     callback=_finite,
@@ -106,6 +113,7 @@ def audit(
     areas: int | None,
     seed: int,
     limit: float | None,
+    has_designs: bool,
     limit_cpu: float | None,
     output: Path | None,
     lang: str | None,
@@ -119,6 +127,7 @@ def audit(
     ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
     ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
     ckm audit service.toml --limit 0.1                what to withhold until 10 % are inferred
+    ckm audit job.toml --limit 0.3 --advise           and which p-tables would do instead
     ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
     ckm audit job.toml --limit-cpu 60                 result of a minute of one processor
 
@@ -126,7 +135,6 @@ def audit(
     that its ledger has of before, so it takes longer than one answer, and needs the secret. Its
     results are internal to the office.
     """
-    from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.audit.effort import CpuLimit
@@ -141,8 +149,7 @@ def audit(
     if is_release and areas is not None:
         raise click.BadParameter(Message("a release is audited whole."), param_hint="--areas")
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
-    if output is not None and (beside := _beside(output)) != output:
-        check_output(beside, force=force)
+    _check_beside(output, has_designs=has_designs, force=force)
     service = None if is_release else read_service(file)
     settings = ServiceAudit() if service is None else service.audit
     options: dict[str, Any] = {
@@ -192,13 +199,20 @@ def audit(
             if output is not None and output != _beside(output)
             else None
         )
-        again: dict[str, Any] = {
-            "limit": limit,
-            "progress": report_progress,
-            "is_over": is_spent,
-        }
-        steps = advise(space, auditor, is_release=is_release, **again) if is_over else ()
-        noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
+        steps, noise, designs = (
+            _advice(
+                space,
+                auditor,
+                limit=limit,
+                seed=seed,
+                is_release=is_release,
+                has_designs=has_designs,
+                progress=report_progress,
+                is_over=is_spent,
+            )
+            if limit is not None and is_over
+            else ((), (), ())
+        )
     facts = exposure_facts(
         plan,
         audit_result,
@@ -220,11 +234,33 @@ def audit(
             steps,
             lang=lang or terminal.language,
         )
+        _write_design(_of_design(output), designs, limit=limit, force=force)
     _show_found(terminal, audit_result)
     _tell(terminal, facts, release.left_out if release else {})
     for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
     _require_within(terminal, facts, steps, noise)
+
+
+def _advice(
+    space: QuerySpace,
+    auditor: Auditor,
+    *,
+    limit: float,
+    seed: int,
+    is_release: bool,
+    has_designs: bool,
+    **options: Any,
+) -> tuple[tuple[Step, ...], tuple[ClosureFact, ...], tuple[Design, ...]]:
+    """Say what to close, which noise would do instead, and which p-tables with less loss."""
+    from ckm.audit.advice import advise, designs_by_limits, stronger_noise
+
+    steps = advise(space, auditor, limit=limit, is_release=is_release, **options)
+    noise = stronger_noise(space, auditor, limit=limit, seed=seed, **options)
+    designs: tuple[Design, ...] = ()
+    if has_designs:
+        designs = designs_by_limits(space, auditor, noise, limit=limit, seed=seed, **options)
+    return steps, (*noise, *(one.closure for one in designs)), designs
 
 
 def _limits_of(settings: ServiceAudit | JobLimits) -> dict[str, float | None]:
@@ -278,7 +314,7 @@ def _require_within(
             ),
             hint=_way_out(steps, limit=facts.limit),
         )
-    if is_over(facts.zeros_limit, facts.largest_zeros_share):
+    if is_over(facts.zeros_limit, facts.zeros_share_held):
         raise CheckFailedError(
             Message(
                 "Non-empty cells published as 0 are identified more often than the limit "
@@ -287,7 +323,7 @@ def _require_within(
             ),
             hint=Message("offer coarser levels or fewer variables together, or more noise"),
         )
-    if is_over(facts.attribute_limit, facts.attribute_share):
+    if is_over(facts.attribute_limit, facts.attribute_share_held):
         raise CheckFailedError(
             Message(
                 "Statements that a whole cell has one category are correct more often than "
@@ -331,7 +367,7 @@ def _write(
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = (
         *("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn"),
-        *("interval", "zeros_limit", "attribute_limit"),
+        *("interval", "zeros_interval", "zeros_limit", "attribute_limit"),
     )
     content = {
         "kind": KIND,
@@ -348,6 +384,28 @@ def _write(
     if output != _beside(output):
         page = make_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
+
+
+def _check_beside(output: Path | None, *, has_designs: bool, force: bool) -> None:
+    """Refuse what stands where files beside the output go."""
+    if output is not None and (beside := _beside(output)) != output:
+        check_output(beside, force=force)
+    if output is not None and has_designs:
+        check_output(_of_design(output), force=force)
+
+
+def _write_design(
+    path: Path, designs: Sequence[Design], *, limit: float | None, force: bool
+) -> None:
+    """Write the p-table that loses least of those that suffice."""
+    for one in designs:
+        if limit is not None and one.closure.share <= limit:
+            one.ptable.write(path, overwrite=force)
+
+
+def _of_design(output: Path) -> Path:
+    """Return the file of a p-table that suffices, which stands beside a page."""
+    return output.with_suffix(".ptable.parquet")
 
 
 def _show_advice(

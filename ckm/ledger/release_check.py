@@ -57,6 +57,7 @@ class ReleaseCheck:
                 "second_method": rules.second_method,
                 "threshold": rules.threshold,
                 "smallest": rules.smallest,
+                "maximum_numbers": rules.maximum_numbers,
                 "entries": {},
             }
 

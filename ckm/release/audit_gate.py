@@ -79,6 +79,7 @@ class _Report(BaseModel):
     largest_zeros_share: _Share = 1.0  # an audit of before has none of these
     largest_attribute_share: _Share = 1.0
     interval: tuple[_Share, _Share] | None = Field(default=None, strict=False)
+    zeros_interval: tuple[_Share, _Share] | None = Field(default=None, strict=False)
     unfinished: list[str] = []
     exposures: list[_Exposure]
     digests: dict[str, str]
@@ -87,14 +88,23 @@ class _Report(BaseModel):
     def shares(self) -> dict[str, float]:
         """By key of ``[audit]``, the shares held to a limit: beyond any where cut short.
 
-        Of a sample of areas the upper end of its interval counts.
+        Of a sample of areas the upper end of an interval at 95 % counts; what has none there is
+        as large as can be.
         """
         if self.unfinished:
             return dict.fromkeys(_LIMITS, math.inf)
         shares = {name: float(getattr(self, name)) for name in _LIMITS}
-        if self.interval is not None:
-            shares["largest_share"] = max(shares["largest_share"], self.interval[1])
+        if self.is_sample:
+            ends = {"largest_share": self.interval, "largest_zeros_share": self.zeros_interval}
+            for name, share in shares.items():
+                interval = ends.get(name)
+                shares[name] = 1.0 if interval is None else max(share, interval[1])
         return shares
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether some areas were drawn, and the others are not known."""
+        return self.n_areas_drawn < self.n_areas
 
 
 def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
@@ -205,6 +215,13 @@ def require_audited(service: Service, ptable: PTable) -> None:
                     limit=limit,
                 ),
                 hint=Message(
+                    "of a sample of areas the upper end of an interval (95 %) is held to the "
+                    "limit, and categories have none: look at all areas, or at more of them "
+                    "(areas in [audit]); ckm audit {path} says what to close",
+                    path=Name(service.path.name),
+                )
+                if report.is_sample
+                else Message(
                     "ckm audit {path} says what to close", path=Name(service.path.name)
                 ),
             )

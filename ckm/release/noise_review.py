@@ -26,7 +26,7 @@ from ckm.versions import versions
 from footing.messages import Message, Name
 from footing.serialisation import plain
 from ptable.lookup import margin_of_error
-from reports.facts.release import ReproductionFacts
+from reports.facts.release import CheckFact, ReproductionFacts
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -126,6 +126,14 @@ class NoiseReview:
                 CellProtection(method="additivity", settings=self._additive.hexdigest())
             )
         self._notes.add(self._release_check.compare())
+        self._findings = replace(
+            self._findings,
+            checks=(
+                *self._findings.checks[:-1],
+                *_appearances(self._release_check.record),
+                self._findings.checks[-1],
+            ),
+        )
         self._notes.add(notes)
 
     def job_record(self, internal: Path) -> dict[str, Any]:
@@ -314,3 +322,19 @@ def _is_reversed(axis: Axis) -> bool:
     fine, broad = axis.labels[-1], axis.labels[-2]
     n_fine, n_broad = len({*fine[finest.ranks]}), len({*broad[broader.ranks]})
     return n_fine < n_broad == finest.size
+
+
+def _appearances(ledger: Mapping[str, Any] | None) -> Iterator[CheckFact]:
+    """Tell in how many published counts a record is, over all releases."""
+    if ledger is None:
+        return
+    maximum = ledger["maximum_numbers"]
+    yield CheckFact(
+        name="counts-of-a-record",
+        outcome="no limit" if maximum is None else "passed",
+        allowed={} if maximum is None else {"counts": float(maximum)},
+        found={
+            "counts": float(ledger["counts_of_a_record"]),
+            "share": 1 / max(ledger["counts_of_a_record"], 1),
+        },
+    )

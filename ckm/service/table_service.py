@@ -4,6 +4,7 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 """
 
 import logging
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,13 @@ class TableService:
         if finding is not None:
             result, outcome = explained(finding, self.variables), finding.rule
         elif result is None:
-            answer = self._answered(asked, settings=rules, deadline=deadline, account=account)
+            answer = self._answered(
+                asked,
+                settings=rules,
+                deadline=deadline,
+                account=account,
+                before_review=partial(self._require_review, caller=caller),
+            )
             if answer.refusal is not None:
                 result, outcome = answer.refusal, _outcome_of(answer)
             else:
@@ -280,6 +287,7 @@ class TableService:
             settings=self.rules(caller),
             deadline=deadline,
             account=partial(self._spent, caller=caller),
+            before_review=partial(self._require_review, caller=caller),
         )
         self._note(query, caller, form="page", outcome=_outcome_of(answer))
         return answer
@@ -295,9 +303,45 @@ class TableService:
         logger.warning(Message("project spent"), extra={"account": caller.account})
         return _SPENT
 
+    def _require_review(self, query: Query, *, caller: Caller) -> None:
+        """Refuse to look at a new table where a caller's refusals by the ledger are spent.
+
+        Whether it is refused would tell of a few persons. What was told before tells nothing.
+        """
+        limits = self._refusals_of(caller)
+        if limits is None or self._is_repeated_refusal(query, caller, cost=0):
+            return
+        budget = self._rates.take(f"refusals {caller.id}", **limits, cost=0)
+        if not budget.remaining:
+            raise ClientError("too_many_refusals", limit=budget.limit, wait=budget.reset_s)
+
+    def _charge_refusal(self, query: Query, caller: Caller) -> None:
+        """Count an answer about a few persons, of which none may have many, and each once."""
+        limits = self._refusals_of(caller)
+        if limits is not None and not self._is_repeated_refusal(query, caller, cost=1):
+            self._rates.take(f"refusals {caller.id}", **limits)
+
+    def _refusals_of(self, caller: Caller) -> dict[str, int] | None:
+        """Return how many refusals by the ledger a caller may have; None for any number."""
+        limits, cost = self.service.limits, self.service.limits.thin_difference_cost
+        if not cost:
+            return None
+        per_hour = caller.requests_per_hour or limits.per_hour(caller.role)
+        refusals = {"limit": max(1, per_hour // cost)}
+        if limits.requests_per_day is not None:
+            refusals["per_day"] = max(1, limits.requests_per_day // cost)
+        return refusals
+
+    def _is_repeated_refusal(self, query: Query, caller: Caller, *, cost: int) -> bool:
+        """Tell whether a caller was refused these cells today; remember it at a cost of 1."""
+        digest = replace(query, measures=()).digest.hex()
+        name = f"refusal {caller.id} {digest}"
+        budget = self._rates.take(name, limit=1, per_day=1, cost=cost)
+        return not (budget.is_allowed if cost else budget.remaining)
+
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
-        if outcome == _THIN:  # an answer about a few persons: none may have many of them
-            self._rates.charge(caller.id, cost=self.service.limits.thin_difference_cost)
+        if outcome == _THIN:
+            self._charge_refusal(query, caller)
         self._audit.note(
             who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
         )

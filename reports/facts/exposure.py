@@ -109,8 +109,9 @@ class ExposureFacts:
         The largest of each that may be; None for none.
     unfinished
         The steps that a limit of CPU time cut short.
-    interval
-        Of a sample, where the share found of tables by area lies, at 95 %.
+    interval, zeros_interval
+        Of a sample, where the largest share of tables by area lies in all areas, at 95 %: of
+        small counts found, and of occupied cells published as 0 that are named.
     whole
         All tables.
     guessed, sure, sure_wrong, certain
@@ -176,6 +177,7 @@ class ExposureFacts:
     attribute_limit: float | None = None
     unfinished: tuple[str, ...] = ()
     interval: tuple[float, float] | None = None
+    zeros_interval: tuple[float, float] | None = None
     finished: str = ""
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -183,6 +185,20 @@ class ExposureFacts:
     def share_held(self) -> float:
         """The share that is held to the limit: of a sample the upper end of its interval."""
         return max(self.largest_share, *(self.interval or (0.0,)))
+
+    @property
+    def zeros_share_held(self) -> float:
+        """The same of occupied cells published as 0."""
+        return max(self.largest_zeros_share, *(self.zeros_interval or (0.0,)))
+
+    @property
+    def attribute_share_held(self) -> float:
+        """The share of right statements that is held to its limit: all of them of a sample.
+
+        What a sample of areas says of all areas has no interval there.
+        """
+        is_sample = self.n_areas_drawn < self.n_areas
+        return 1.0 if is_sample else self.attribute_share
 
     @property
     def is_over(self) -> bool:

@@ -120,8 +120,8 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
         shares = {"right": zeros.right / max(zeros.named, 1), "share": zeros.share}
         sentences.append(_SAID["zeros"].say(words, {**numbers, **shares}))
     limit = facts.zeros_limit
-    if limit is not None and facts.largest_zeros_share > limit:
-        over = {"limit": limit, "share": facts.largest_zeros_share}
+    if limit is not None and facts.zeros_share_held > limit:
+        over = {"limit": limit, "share": facts.zeros_share_held}
         sentences.append(_SAID["zeros-over"].say(words, over))
     if groups.n:
         sentences.append(_SAID["groups"].say(words, {"n": groups.n, "right": groups.share}))
@@ -129,6 +129,8 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     if limit is not None and facts.attribute_share > limit:
         over = {"limit": limit, "share": facts.attribute_share}
         sentences.append(_SAID["groups-over"].say(words, over))
+    elif is_over(limit, facts.attribute_share_held):
+        sentences.append(_SAID["groups-sample"].say(words))
     if persons.n:
         ways = ("by_frequency", "alone", "together")
         shares = {name: getattr(persons, name) / persons.n for name in ways}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,84 @@ from risk.reconstruction.lattice import Lattice, Shown, added
 
 _STEPS = (40, 100)
 _PASSES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class FittedCells:
+    """Joint cells fitted to all published counts: independent variables, times a product.
+
+    Parameters
+    ----------
+    published_cells
+        The tables, and what they show.
+    blocks, shares, total
+        The blocks of variables, how frequent each category is, and all records.
+    multipliers
+        Of each published cell, table by table: its logarithm multiplies the joint cells.
+    """
+
+    published_cells: Mapping[Levels, Shown]
+    blocks: Blocks
+    shares: list[Floats]
+    total: float
+    multipliers: Floats
+
+    def sums(self) -> dict[Levels, Floats]:
+        """Return the fitted counts of all tables, not rounded."""
+        return self._sums(self.multipliers)
+
+    def flat(self) -> Floats:
+        """Return the fitted counts of the published cells, table by table."""
+        return _flat(self.sums(), self.published_cells)
+
+    def fitted_to(
+        self,
+        targets: Floats,
+        variances: Floats | float,
+        *,
+        steps: int,
+        callback: Callable[[Floats], None] | None = None,
+    ) -> FittedCells:
+        """Fit again, from here, to a number for each published cell with its own variance.
+
+        Parameters
+        ----------
+        targets, variances
+            Of the published cells, table by table.
+        steps
+            How many steps at most.
+        callback
+            Called after each step; a StopIteration ends the fit with what it has.
+        """
+        from scipy import optimize
+        from threadpoolctl import threadpool_limits
+
+        minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
+        # A multiplier moves its count by about as much as the count and the noise.
+        scale = 1 / np.sqrt(self.flat() + variances)
+
+        def dual(scaled: Floats) -> tuple[float, Floats]:
+            y = scaled * scale
+            tables = self._sums(y)
+            gradient = _flat(tables, self.published_cells) + variances * y - targets
+            whole = float(next(iter(tables.values())).sum())
+            value = whole - float(targets @ y) + float(y @ (variances * y)) / 2
+            return value, gradient * scale
+
+        with threadpool_limits(limits=1):  # its small matrices are slower with several
+            solution = minimize(
+                dual,
+                self.multipliers / scale,
+                method="L-BFGS-B",
+                jac=True,
+                callback=callback,
+                options={"maxiter": steps, "maxcor": 30},
+            )
+        return replace(self, multipliers=scale * solution.x)
+
+    def _sums(self, multipliers: Floats) -> dict[Levels, Floats]:
+        exponents = _tables(multipliers, self.published_cells)
+        return self.blocks.sums(self.shares, self.total, exponents)
 
 
 def most_probable_counts(
@@ -28,7 +107,27 @@ def most_probable_counts(
 
     Parameters
     ----------
-    lattice, shown
+    lattice, published_cells, variance, progress, is_over
+        See `fitted_cells`.
+    """
+    return fitted_cells(
+        lattice, published_cells, variance=variance, progress=progress, is_over=is_over
+    ).sums()
+
+
+def fitted_cells(
+    lattice: Lattice,
+    published_cells: Mapping[Levels, Shown],
+    *,
+    variance: float,
+    progress: Callable[[int, int], None] | None = None,
+    is_over: Callable[[], bool] | None = None,
+) -> FittedCells:
+    """Fit joint cells to all published counts together.
+
+    Parameters
+    ----------
+    lattice, published_cells
         The tables, and what they show.
     variance
         The variance of the noise of a count.
@@ -36,11 +135,6 @@ def most_probable_counts(
         Called with the steps done and the most there are.
     is_over
         Asked after each step whether to stop with the fit so far.
-
-    Returns
-    -------
-    dict
-        For every table the fitted counts, not rounded.
 
     Notes
     -----
@@ -56,32 +150,22 @@ def most_probable_counts(
     Csiszár 1975, I-divergence geometry of probability distributions and minimization problems;
     Liu, Nocedal 1989, On the limited memory BFGS method.
     """
-    from scipy import optimize
-    from threadpoolctl import threadpool_limits
-
-    minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
-
     blocks = Blocks(lattice.groups, list(published_cells))
     total, shares = _independent(lattice, published_cells)
-    shares = [
-        np.bincount(merged, share).astype(np.float64)
-        for merged, share in zip(blocks.merged, shares, strict=True)
-    ]
     published = _flat(
         {table: one.published for table, one in published_cells.items()}, published_cells
     )
-    multipliers = np.zeros(len(published))
+    fit = FittedCells(
+        published_cells=published_cells,
+        blocks=blocks,
+        shares=[
+            np.bincount(merged, share).astype(np.float64)
+            for merged, share in zip(blocks.merged, shares, strict=True)
+        ],
+        total=total,
+        multipliers=np.zeros(len(published)),
+    )
     done = 0
-
-    def sums(all_multipliers: Floats) -> dict[Levels, Floats]:
-        return blocks.sums(shares, total, _tables(all_multipliers, published_cells))
-
-    def dual(scaled: Floats, scale: Floats) -> tuple[float, Floats]:
-        y = scaled * scale
-        tables = sums(y)
-        gradient = _flat(tables, published_cells) + variance * y - published
-        whole = float(next(iter(tables.values())).sum())
-        return whole - float(published @ y) + variance / 2 * float(y @ y), gradient * scale
 
     def tell(_: Floats) -> None:
         nonlocal done
@@ -91,20 +175,9 @@ def most_probable_counts(
         if is_over is not None and is_over():
             raise StopIteration  # the solver returns what it has
 
-    for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
-        scale = 1 / np.sqrt(_flat(sums(multipliers), published_cells) + variance)
-        with threadpool_limits(limits=1):  # its small matrices are slower with several
-            solution = minimize(
-                dual,
-                multipliers / scale,
-                (scale,),
-                method="L-BFGS-B",
-                jac=True,
-                callback=tell,
-                options={"maxiter": steps, "maxcor": 30},
-            )
-        multipliers = scale * solution.x
-    return sums(multipliers)
+    for steps in _STEPS:
+        fit = fit.fitted_to(published, variance, steps=steps, callback=tell)
+    return fit
 
 
 def _flat(

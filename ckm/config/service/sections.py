@@ -197,7 +197,9 @@ class ServiceLimits(Section):
     requests_per_hour_officer: _Count = optional("Of an officer.", default=50_000)
     requests_per_day: _Count | None = optional("Of one token or address, whatever its role.")
     thin_difference_cost: int = optional(
-        "Requests that a refusal by the ledger counts for.", default=50, ge=0
+        "Of so many requests one may be a refusal by the ledger; 0 for any number.",
+        default=50,
+        ge=0,
     )
     cells_researcher: _Count | None = optional("maximum_cells of researchers and officers.")
     request_bytes: int = optional("Largest request.", default=65_536, ge=1024)

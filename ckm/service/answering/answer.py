@@ -192,6 +192,7 @@ class Answerer:
         settings: RuleSettings | None = None,
         deadline: Deadline | None = None,
         account: Account | None = None,
+        before_review: Callable[[Query], None] | None = None,
     ) -> Answer:
         """Answer a query.
 
@@ -207,6 +208,8 @@ class Answerer:
             Returns what speaks against the query for what its caller asked before, and keeps
             account of what it lets pass. It is asked before the cells of the query are looked
             at, as what the rules say of filtered counts tells of them too.
+        before_review
+            Called before the ledger is asked about a table that it does not know.
 
         Raises
         ------
@@ -249,7 +252,8 @@ class Answerer:
         deadline.require()  # what is recorded is answered
         flag = None
         if self._ledger is not None:
-            objection = self._ledger.review(self._publication(query, plan, cells, withheld))
+            publication = self._publication(query, plan, cells, withheld)
+            objection = _reviewed(self._ledger, publication, before_review)
             if objection is not None and self._ledger.policy == "refuse":
                 return self._refused(query, objection)
             flag = None if objection is None else explained(objection, self.variables)
@@ -262,6 +266,7 @@ class Answerer:
         settings: RuleSettings | None = None,
         deadline: Deadline | None = None,
         account: Account | None = None,
+        before_review: Callable[[Query], None] | None = None,
     ) -> Answer:
         """Answer a query with figures of its numbers, or with sums of areas.
 
@@ -269,7 +274,7 @@ class Answerer:
         ----------
         derivation
             The query, and what is made of it.
-        settings, deadline, account
+        settings, deadline, account, before_review
             As for `answer`, which is asked for all whose numbers are needed.
         """
         answer = self.answer(
@@ -277,6 +282,7 @@ class Answerer:
             settings=settings,
             deadline=deadline,
             account=account,
+            before_review=before_review,
         )
         if answer.refusal is not None:
             return replace(answer, query=derivation.query)
@@ -437,3 +443,12 @@ def _measures(query: Query) -> tuple[str, ...]:
 def _without(selection: Selection, withheld: Mapping[int, Finding]) -> Selection:
     ranks = tuple(rank for rank in selection.ranks if rank not in withheld)
     return Selection(variable=selection.variable, ranks=ranks)
+
+
+def _reviewed(
+    ledger: Recorder, publication: Publication, before: Callable[[Query], None] | None
+) -> Finding | None:
+    """Return what a ledger has against a table; ask first whether to look at a new one."""
+    if before is not None and not ledger.is_known(publication):
+        before(publication.query)
+    return ledger.review(publication)

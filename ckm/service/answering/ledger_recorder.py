@@ -124,11 +124,16 @@ class Recorder:
         # The records do not change while a service runs: what it recorded stays recorded.
         self._answered: Cache[tuple[Finding | None]] = Cache(_MAX_BYTES, size=lambda _: 100)
 
+    def is_known(self, publication: Publication) -> bool:
+        """Tell whether this table is recorded: then its review tells nothing of records."""
+        if self._answered.get(_key_of(publication)) is not None:
+            return True
+        definition = self._definition(publication)
+        return self._ledger.is_known(definition, history=self._rules.history)
+
     def review(self, publication: Publication) -> Finding | None:
         """Return what speaks against a publication; record it where nothing does."""
-        query = publication.query
-        # Counts and weighted counts show the same sets of records.
-        key = replace(query, selections=publication.selections, measures=()).digest
+        key = _key_of(publication)
         earlier = self._answered.get(key)
         if earlier is not None:
             return earlier[0]
@@ -193,3 +198,9 @@ class Recorder:
         """Tell the office's log which tables are too near, not which cells."""
         entries = sorted({pair.published.entry or 0 for pair in pairs})
         logger.warning(Message("thin difference published"), extra={"entries": entries})
+
+
+def _key_of(publication: Publication) -> bytes:
+    # Counts and weighted counts show the same sets of records.
+    selections = publication.selections
+    return replace(publication.query, selections=selections, measures=()).digest

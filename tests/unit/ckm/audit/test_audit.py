@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.reconstruction import Caller, Truth, numbers_of
-from ckm.audit.advice import advise, stronger_noise
+from ckm.audit.advice import advise, designs_by_limits, redrawn, stronger_noise
 from ckm.audit.audit import Audit, Auditor, Exposure, open_space
 from ckm.audit.query_space import QuerySpace, _queries, query_space
 from ckm.cli import app
@@ -30,6 +30,7 @@ from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import Found, Lattice, Shown
 from tables import Secret
 from tests.strategies import worked_ptable
+from tests.unit.ckm.audit.test_calibration import population
 from tests.unit.ckm.service.conftest import write_service
 
 RULES = "[rules]\nmaximum_variables = 2\nmaximum_variables_small_areas = 1\n"
@@ -568,6 +569,23 @@ def test_more_noise_is_tried_until_it_is_enough(service_file):
     assert enough[-1].share <= tried[1].share
     assert len(enough) <= 2
     assert stronger_noise(space, auditor, limit=0.0, seed=1) == ()  # a table without a design
+
+
+def test_p_tables_by_limits_lose_less_than_enough_noise_and_are_measured():
+    space = population(np.random.default_rng(5))
+    ptable = solve(NoiseSpec(max_noise=3, variance=1.5, small=1))
+    space, auditor = redrawn(
+        space, Auditor(small=2, confidence=0.95, ptable=ptable), ptable, seed=1
+    )
+    noise = stronger_noise(space, auditor, limit=1.0, seed=1)
+    designs = designs_by_limits(space, auditor, noise, limit=1.0, seed=1)
+    assert len(designs) == 1  # whatever is found is within a limit of 1
+    (design,) = designs
+    assert "less loss than max_noise = 4, variance = 2.25" in design.closure.what
+    again, other = redrawn(space, auditor, design.ptable, seed=1)
+    assert design.closure.share == other.audit(again).largest_share
+    assert designs_by_limits(space, auditor, noise, limit=0.0, seed=1) == ()
+    assert designs_by_limits(space, auditor, (), limit=1.0, seed=1) == ()
 
 
 # --- the command -----------------------------------------------------------------------

@@ -15,7 +15,6 @@ from ckm.audit.breakdown import _interval, growth_of, parts_of
 from ckm.cli import app
 from ckm.config.service.service import read_service
 from reports import make_report
-from reports.facts.exposure import PartFact
 from risk.reconstruction.lattice import Found
 from tests.reports import facts as made
 from tests.unit.ckm.service.answering.test_ledger_recorder import JOB
@@ -216,22 +215,25 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     assert "tables-asked" not in bare
 
 
-def area_of(n_small, together):
-    return PartFact(
-        name="", n_tables=1, n_cells=99, n_small=n_small, alone=0, together=together
-    )
-
-
 def test_the_interval_of_a_sample_of_areas_is_that_of_a_ratio():
     """Three of 300 areas: 10, 20 and 30 of 100 are found; t(2) = 4.303, s = 10, 1 % drawn."""
-    areas = [area_of(100, 10), area_of(100, 20), area_of(100, 30)]
+    small, found = np.full(3, 100), np.array([10, 20, 30])
     reach = 4.30265 * math.sqrt(0.99 * 100 / 3) / 100
-    assert _interval(areas, 300) == pytest.approx((max(0, 0.2 - reach), 0.2 + reach), abs=1e-5)
-    assert _interval(areas[:1], 300) == (0.0, 1.0)
-    assert _interval([area_of(0, 0)] * 5, 300) == (0.0, 1.0)
+    assert _interval(found, small, 300) == pytest.approx(
+        (max(0, 0.2 - reach), 0.2 + reach), abs=1e-5
+    )
+    assert _interval(found[:1], small[:1], 300) == (0.0, 1.0)
+    assert _interval(np.zeros(5), np.zeros(5), 300) == (0.0, 1.0)
 
 
 def test_the_upper_end_of_the_interval_is_held_to_the_limit():
     facts = made.exposure(limit=0.45)  # 39.7 % are found, in all areas 30 to 50 %
     assert facts.is_over
     assert not replace(facts, interval=None).is_over
+
+
+def test_a_sample_meets_limits_of_zeros_by_the_upper_end_and_those_of_categories_never():
+    facts = replace(made.exposure(), zeros_interval=(0.1, 0.9), zeros_limit=0.8)
+    assert facts.zeros_share_held == 0.9
+    assert facts.attribute_share_held == 1
+    assert replace(facts, n_areas_drawn=facts.n_areas).attribute_share_held < 1

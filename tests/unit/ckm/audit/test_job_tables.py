@@ -326,3 +326,6 @@ def test_a_release_that_puts_a_record_into_too_many_counts_is_refused(tmp_path):
             assert said in " ".join(done.stderr.split())
     manifest = json.loads((tmp_path / "o" / "internal" / "manifest.json").read_text())
     assert manifest["ledger"]["counts_of_a_record"] == 8
+    internal = (tmp_path / "o" / "internal" / "report-internal.en.html").read_text()
+    assert "Up to 8 published counts contain one record" in internal
+    assert "Up to 8" not in (tmp_path / "o" / "public" / "report.en.html").read_text()

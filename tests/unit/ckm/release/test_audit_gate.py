@@ -242,6 +242,44 @@ def test_an_audit_of_some_areas_is_told(file, caplog):
     start(file)
 
 
+@pytest.mark.parametrize(
+    ("limit", "intervals", "passes"),
+    [
+        ("largest_share = 0.5", {"interval": [0.2, 0.49]}, True),
+        ("largest_share = 0.5", {"interval": [0.2, 0.51]}, False),
+        ("largest_share = 0.5", {}, False),
+        ("largest_zeros_share = 0.5", {"zeros_interval": [0.2, 0.49]}, True),
+        ("largest_zeros_share = 0.5", {"zeros_interval": [0.2, 0.51]}, False),
+        ("largest_zeros_share = 0.5", {}, False),
+        ("largest_attribute_share = 0.5", {}, False),
+    ],
+)
+def test_a_sample_meets_a_limit_by_the_upper_end_of_an_interval_alone(
+    file, limit, intervals, passes
+):
+    path = file.parent / "audit.json"
+    figures = dict.fromkeys(
+        ("largest_share", "largest_zeros_share", "largest_attribute_share"), 0.1
+    )
+    sample = {
+        **json.loads(path.read_text()),
+        **figures,
+        "n_areas": 5555,
+        "interval": [0.1, 0.4],
+    }
+    path.write_text(
+        json.dumps({**sample, **({"interval": None} if not intervals else {}), **intervals})
+    )
+    limits = limit if limit.startswith("largest_share") else f"largest_share = 1.0\n{limit}"
+    changed(file, "largest_share = 1.0", f"{limits}\nareas = 13")
+    if passes:
+        start(file)
+    else:
+        with pytest.raises(ConfigError, match="found more") as refused:
+            start(file)
+        assert "upper end of an interval (95 %)" in refused.value.hint
+
+
 @pytest.mark.slow
 def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one(file):
     changed(file, "largest_share = 1.0\n", "largest_share = 0.001\nsmall = 3\n")

@@ -397,6 +397,29 @@ def test_a_refusal_over_http_names_no_cell_and_is_noted(folder, opened):
     assert 'outcome="thin_difference"} 2' in table_service.metrics.text()
 
 
+def test_a_refusal_counts_once_and_leaves_what_was_published_before(folder, opened):
+    """Two refusals an hour: a third new table is not looked at, thin or not."""
+    table_service = opened("[limits]\nrequests_per_hour = 100\n")
+    web = Web(make_app(table_service))
+    address = "/tables/jobseekers/data"
+    by_sex = {"valuecodes[sex]": "*"}
+    assert web.get(address, params=by_sex).status_code == 200
+
+    def refused(number):
+        told = web.get(address, params={**by_sex, "filter": alone(folder, number)})
+        return told.status_code, told.json().get("reason")
+
+    for number in (0, 1, 0, 1, 1):
+        assert refused(number) == (403, "thin_difference")
+    for params in ({**by_sex, "filter": alone(folder, 2)}, {"valuecodes[category]": "*"}):
+        told = web.get(address, params=params)
+        assert told.status_code == 429
+        assert "no new ones" in told.text
+    assert refused(0) == (403, "thin_difference")
+    for kind in ("csv", "json-stat2"):
+        assert web.get(address, params={**by_sex, "outputFormat": kind}).status_code == 200
+
+
 def test_a_remembered_answer_was_recorded_before(folder, opened):
     table_service = opened()
     query = query_of_request(table_service.variables, dimensions=["sex"])
