@@ -65,8 +65,7 @@ def _take(folder: Path, claim: Path, *, shown: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        tables = [path for path in folder.iterdir() if path.name[0] not in "._"]
-        is_written = any(path.is_file() or any(path.iterdir()) for path in tables)
+        is_written = _is_written(folder, claim)
     except FileExistsError:
         raise ReleaseError(
             Message(
@@ -87,3 +86,13 @@ def _take(folder: Path, claim: Path, *, shown: str) -> None:
     if is_written:
         claim.unlink()
         raise written_folder(shown)
+
+
+def _is_written(folder: Path, claim: Path) -> bool:
+    """Look for tables in a folder; one that cannot be looked into is claimed no longer."""
+    try:
+        tables = [path for path in folder.iterdir() if path.name[0] not in "._"]
+        return any(path.is_file() or any(path.iterdir()) for path in tables)
+    except OSError:
+        claim.unlink(missing_ok=True)
+        raise

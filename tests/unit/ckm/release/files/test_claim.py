@@ -1,5 +1,7 @@
 """A folder is claimed before anything is started for it."""
 
+import pathlib
+
 import pytest
 
 from ckm.errors import ReleaseError
@@ -40,3 +42,17 @@ def test_a_run_that_fails_leaves_no_claim(tmp_path):
     with pytest.raises(KeyError), claimed_folder(f"file://{tmp_path}/store", "2027"):
         raise KeyError
     assert list(tmp_path.rglob("*")) == [tmp_path / "store"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_claimed_no_longer(tmp_path, monkeypatch):
+    def refuse(_folder):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "iterdir", refuse)
+        with (
+            pytest.raises(ReleaseError, match="Permission denied"),
+            claimed_folder(f"file://{tmp_path}", "2027"),
+        ):
+            pass
+    assert list(tmp_path.rglob("_ckm_claim")) == []
