@@ -310,7 +310,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
     assert f"meet all rules below ({len(kept)})" in text
     assert f"of {n:,} non-empty cells, {100 * changed / n:.0f} % are published" in text
     assert f"include {zeros:,.0f} ({100 * zeros / n:.0f} % of all) that become 0" in text
-    assert f"The average change of a count is {moved / n:.3f} persons" in text
+    assert f"The average change of these counts is {moved / n:.3f} persons" in text
 
 
 @pytest.mark.parametrize(("limit", "words"), [(None, "sets no limit"), (0.9, "of rule 1;")])
