@@ -604,7 +604,7 @@ def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
     assert told["alone"]["n_small"] == told["together"]["n_small"] > 0
     share = told["together"]["right"] / told["together"]["n_small"]
     small = told["together"]["n_small"]
-    assert f"finds {100 * share:.1f}\N{NO-BREAK SPACE}% of {small:,} counts" in done.stdout
+    assert f"together, {100 * share:.1f}\N{NO-BREAK SPACE}% of {small:,} counts" in done.stdout
     assert (tmp_path / "a.json").stat().st_mode & 0o077 == 0
     again = run("audit", service_file, "-o", tmp_path / "a.json")
     assert again.exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -182,7 +183,7 @@ def test_a_log_holds_no_figure_of_an_audit(service_file, monkeypatch):
     monkeypatch.setattr("ckm.audit.advice._MAX_STEPS", 0)
     done = run("audit", service_file, "--limit", "0.001")
     assert done.exit_code == 1
-    share = done.stdout.split("finds ")[1].split("%")[0]
+    share = re.search(r"together,\s+([0-9.]+)\s?%", done.stdout)[1]
     assert float(share) > 0.1
     for line in done.stderr.splitlines():
         said = json.loads(line)
