@@ -528,8 +528,11 @@ def test_an_office_says_who_may_filter(tmp_path, role):
 
 
 @pytest.mark.slow
-def test_a_refusal_by_the_ledger_costs_more_than_a_table(folder, opened):
-    """So that a thousand requests an hour are not a thousand answers about a few persons."""
+def test_refusals_by_the_ledger_have_an_account_of_their_own(folder, opened):
+    """So that a thousand requests an hour are not a thousand answers about a few persons.
+
+    120 requests an hour, at 50 a refusal, are two refusals.
+    """
     table_service = opened()
     table_service = opened(limits=table_service.service.limits.changed(requests_per_hour=120))
     web = Web(make_app(table_service))
@@ -540,8 +543,10 @@ def test_a_refusal_by_the_ledger_costs_more_than_a_table(folder, opened):
 
     assert told().headers["RateLimit-Remaining"] == "119"
     statuses = [told(filter=alone(folder, number)).status_code for number in range(4)]
-    assert statuses == [403, 403, 403, 429]  # 51 requests each
-    assert told().status_code == 429
+    assert statuses == [403, 403, 429, 429]
+    assert told(filter=alone(folder, 1)).status_code == 403  # the same again tells nothing new
+    assert told().status_code == 200  # as it was published before
+    assert web.get(address, params={"valuecodes[category]": "*"}).status_code == 429
     assert Web(make_app(table_service), address="198.51.100.1").get(address).status_code == 200
 
 
