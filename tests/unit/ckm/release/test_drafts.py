@@ -291,7 +291,7 @@ def test_what_a_killed_run_left_goes_with_a_run_of_another_name(folder, words):
 @pytest.mark.slow
 def test_a_run_of_another_name_leaves_what_a_living_one_writes(folder):
     code = KILLED.replace(
-        "os.kill(os.getpid(), signal.SIGKILL)", "__import__('time').sleep(60)"
+        "os.kill(os.getpid(), signal.SIGKILL)", "__import__('time').sleep(600)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
