@@ -187,7 +187,7 @@ def _show_comparison(terminal: Terminal, demonstration: Demo) -> None:
     price = facts.conclusion.get("price-of-forbidding")
     if price is not None and "cost_pct" in price:
         terminal.out.print(
-            f"Never to publish a count of 1 to {max(facts.sensitive)} costs "
+            f"Never publishing a count of 1 to {max(facts.sensitive)} costs "
             f"{price['cost_pct']:.0f} % more loss at the same noise,\nand the most that a "
             f"published count tells falls from {price['other_risk']:.2f} to "
             f"{price['risk']:.2f}.",

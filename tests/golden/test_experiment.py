@@ -78,32 +78,37 @@ def test_the_example_runs_as_it_stands(tmp_path):
 
 #: Name of a finding → its numbers, four digits.
 SMALL = {
-    "conclusion-forbidding": {"design": "D=10 V=10 js=4", "loss": 195.5, "risk": 0.6591},
-    "least-loss": {"designs": 14, "design": "D=5 V=2 js=0", "loss": 103.0, "risk": 0.9976},
+    "conclusion-forbidding": {"design": "D=10 V=10 js=4", "loss": 1.299, "risk": 0.6591},
+    "least-loss": {
+        "designs": 14,
+        "design": "random rounding to 3",
+        "loss": 0.56,
+        "risk": 0.9539,
+    },
     "least-loss-posterior": {
         "limit": 0.75,
         "designs": 6,
         "design": "rounding to 5",
-        "loss": 146.0,
+        "loss": 0.7004,
         "risk": 0.5861,
     },
     "least-loss-certain": {
         "limit": 0.001,
         "designs": 3,
         "design": "D=10 V=10 js=2",
-        "loss": 186.1,
+        "loss": 1.255,
         "risk": 0.7163,
     },
     "least-loss-same-answer": {
         "designs": 2,
         "design": "D=10 V=10 js=2",
-        "loss": 186.1,
+        "loss": 1.255,
         "risk": 0.7163,
     },
     "least-loss-threshold": {
         "designs": 1,
         "design": "D=10 V=10 js=4",
-        "loss": 195.5,
+        "loss": 1.299,
         "risk": 0.6591,
     },
     "rounding-certain": {
@@ -129,12 +134,12 @@ SMALL = {
     },
     "price-of-forbidding": {
         "design": "D=10 V=10 js=4",
-        "loss": 195.5,
+        "loss": 1.299,
         "risk": 0.6591,
         "other": "D=10 V=10 js=0",
-        "other_loss": 173.5,
+        "other_loss": 1.228,
         "other_risk": 0.892,
-        "cost_pct": 12.72,
+        "cost_pct": 5.803,
     },
     "one-record-more": {
         "design": "D=10 V=10 js=4",
