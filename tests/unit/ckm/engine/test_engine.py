@@ -117,7 +117,6 @@ def test_parameters_that_make_no_sense_are_refused(options, error, problem):
     ("wish", "problem"),
     [
         ({"dimensions": ["x", "x"]}, "Column 'x' is asked for twice"),
-        ({"dimensions": "x"}, r"dimensions is a list(?s:.*)hint: write \['x'\]"),
         (
             {"dimensions": ["x"], "measures": ["sum:income"]},
             "Column 'income' is not in the data",
