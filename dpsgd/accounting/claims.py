@@ -77,7 +77,7 @@ class Claim:
         """
         if self.worth != "promise":
             raise DPError(
-                Message("This figure is no promise but {worth}.", worth=said(self.worth)),
+                Message("This figure is no guarantee: it is {worth}.", worth=said(self.worth)),
                 hint=Message("take the claim of this run whose worth is 'promise'"),
             )
         return Guarantee(

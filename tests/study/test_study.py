@@ -85,7 +85,9 @@ def do(step):
     verb, _, rest = step.partition(" ")
     if verb == "ckm":
         command, _, code = rest.partition(" → ")
-        result = CliRunner(env={"CKM_LANG": "en"}).invoke(app, shlex.split(command))
+        result = CliRunner(env={"CKM_LANG": "en", "COLUMNS": "200"}).invoke(
+            app, shlex.split(command)
+        )
         assert result.exit_code == int(code or 0), f"{step}\n{result.output}"
         yield result.output
     elif verb == "copy":

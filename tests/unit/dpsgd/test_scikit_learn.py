@@ -159,7 +159,7 @@ def test_a_pipeline_trains_on_what_its_steps_make(records):
 def test_every_refit_of_cross_validation_is_refused_or_paid_for(records, tmp_path):
     x, y = records
     model = DPClassifier(plan(seed=None), classes=[0, 1])
-    with pytest.raises(PlanError, match="nobody pays") as caught:
+    with pytest.raises(PlanError, match="without a charge to a budget") as caught:
         cross_val_score(model, x, y, cv=3, error_score="raise")
     assert "params={'ledger'" in str(caught.value)
     file = tmp_path / "budget.db"
@@ -177,7 +177,7 @@ def test_every_refit_of_cross_validation_is_refused_or_paid_for(records, tmp_pat
 def test_a_second_training_is_refused_or_paid_for(records, tmp_path):
     model = DPClassifier(plan(seed=None), classes=[0, 1]).fit(*records)
     for again in (model, model.set_params(learning_rate=0.5)):
-        with pytest.raises(PlanError, match="nobody pays"):
+        with pytest.raises(PlanError, match="without a charge to a budget"):
             again.fit(*records)
     file = tmp_path / "budget.db"
     BudgetLedger.create(file, adjacency="add-remove", epsilon=1e3, delta=1e-2)

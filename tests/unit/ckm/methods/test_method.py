@@ -97,7 +97,7 @@ class Toy:
 
 
 @contextmanager
-def opened_toy(job, *, notes, is_kept, step, progress, **resources):
+def opened_toy(job, *, notes, is_kept, step, progress, is_quick=False, **resources):
     """Open the records for the toy."""
     with open_originals(job, **resources) as originals:
         source = originals.source

@@ -230,7 +230,7 @@ def test_an_audit_needs_a_limit(file):
 def test_an_audit_of_some_areas_is_told(file, caplog):
     path = file.parent / "audit.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"n_areas": 5555}))
-    assert "looked at 13 of 5555 areas, [audit] wants all" in refusal(file)
+    assert "covered 13 of 5555 areas, [audit] wants all" in refusal(file)
     changed(file, AUDIT, AUDIT + "areas = 14\n")
     assert "[audit] wants 14" in refusal(file)
     changed(file, "areas = 14", "areas = 13")
@@ -275,7 +275,7 @@ def test_a_sample_meets_a_limit_by_the_upper_end_of_an_interval_alone(
     if passes:
         start(file)
     else:
-        with pytest.raises(ConfigError, match="found more") as refused:
+        with pytest.raises(ConfigError, match="inferred more") as refused:
             start(file)
         assert "upper end of an interval (95 %)" in refused.value.hint
 

@@ -224,7 +224,7 @@ def test_a_number_that_there_is_not_comes_with_a_way_out(folder, words, told):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("[report]", "[output]\nadditive = true\n[report]", "tells of noise alone"),
+        ("[report]", "[output]\nadditive = true\n[report]", "covers noise only"),
         ('name = "ages"', 'name = "ages"\nmargins = "none"', "does not publish this margin"),
     ],
 )

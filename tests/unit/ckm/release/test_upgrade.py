@@ -62,7 +62,7 @@ def test_codes_that_write_back_are_read_as_before(folder):
     assert {state for state, _ in states(folder).values()} == {"same"}
     answer = CliRunner().invoke(app, ["upgrade", "--check", str(folder)])
     assert answer.exit_code == 0
-    assert "2 files looked at" in answer.output
+    assert "2 files examined" in answer.output
 
 
 def test_a_job_that_is_refused_and_a_damaged_p_table_are_named_and_the_rest_is_looked_at(

@@ -130,7 +130,9 @@ def test_every_row_of_a_specification_is_placed():
 
 
 def test_a_row_without_any_law_is_a_fault_of_ours():
-    with pytest.raises(AssertionError, match="count 3 has no law"):
+    with pytest.raises(
+        AssertionError, match="No noise of mean zero exists for the row of count 3"
+    ):
         resolve_row(row((1, 2), 1))
 
 

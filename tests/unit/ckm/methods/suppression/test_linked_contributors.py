@@ -32,7 +32,7 @@ def test_where_groups_are_too_many_it_is_said_and_he_is_not_protected_against(
     with caplog.at_level(logging.WARNING):
         _, failed = attacked(tmp_path, 12, 0)
     assert failed != []
-    assert "more than 2 groups of records apart" in caplog.text
+    assert "distinguish more than 2 groups of records" in caplog.text
 
 
 def test_who_stands_beside_another_in_a_count_of_two_does_not_stop_a_release(tmp_path):
