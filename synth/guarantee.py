@@ -126,7 +126,7 @@ class Guarantee:
         >>> Guarantee.from_dict({"status": "certain"})
         Traceback (most recent call last):
         ...
-        synth.errors.CertificateError: This is no guarantee.
+        synth.CertificateError: This is no guarantee.
         """
         kinds = {one.name: str(one.type) for one in fields(cls)}
         try:

@@ -87,8 +87,8 @@ class BudgetLedger:
     >>> ledger.release(noise, 28, who="Ada", what="once more")
     Traceback (most recent call last):
     ...
-    dp.errors.BudgetSpentError: The release costs epsilon 0.75; 0.25 of 1.0 is left.
-      hint: ask for less, or for a new budget from whoever sets it
+    dp.BudgetSpentError: The release costs epsilon 0.75; 0.25 of 1.0 is left.
+      hint: ask for less, or for a new budget from its owner
     """
 
     path: Path

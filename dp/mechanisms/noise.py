@@ -89,7 +89,7 @@ class Noise:
         >>> Geometric.calibrated(count(), epsilon=1).check([28, 3])
         Traceback (most recent call last):
         ...
-        dp.errors.DPError: The sensitivity is that of 1 number; the answer has 2.
+        dp.DPError: The sensitivity is that of 1 number; the answer has 2.
           hint: state that of all numbers together: dp.histogram(), dp.counts(2), dp.together
         """
         numbers_of(self._values(answer))

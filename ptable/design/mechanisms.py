@@ -78,7 +78,7 @@ class Mechanism:
     >>> table = Mechanism.random_rounding(3).build()
     >>> table.units(4)
     Traceback (most recent call last):
-    ptable.errors.PTableError: Count 4 has no row of its own.
+    ptable.PTableError: Count 4 has no row of its own.
     >>> table.units(1), table.large_counts
     ({-1: 2, 2: 1}, 'cycle:3')
     """

@@ -158,7 +158,7 @@ class Account:
         >>> account.pay(Charge(part="dependence", what="vine", epsilon=math.inf))
         Traceback (most recent call last):
         ...
-        synth.errors.OverspentError: vine costs epsilon inf; 1 of 1 is left.
+        synth.OverspentError: vine costs epsilon inf; 1 of 1 is left.
         """
         if not charge.epsilon > 0:
             raise SynthError(

@@ -210,7 +210,7 @@ class FittedVine:
         >>> FittedVine.from_json("{}")
         Traceback (most recent call last):
         ...
-        synth.errors.SynthError: The text is no vine.
+        synth.SynthError: The text is no vine.
         """
         try:
             return cls(vines().Vinecop.from_json(text))

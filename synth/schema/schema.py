@@ -498,7 +498,7 @@ class Schema:
         >>> Schema.from_json('{"format": "ckm-synth-schema", "columns": [{"kind": "whol"}]}')
         Traceback (most recent call last):
         ...
-        synth.errors.SchemaError: The schema does not hold together:
+        synth.SchemaError: The schema does not hold together:
           columns[0].kind: one of category, whole, real, date
         """
         try:
