@@ -268,9 +268,7 @@ def test_the_map_shows_the_design_where_files_records_and_ptable_put_it(out, peo
     shown = [" ".join(cell.text_content().split()) for cell in row]
     law = law_of(out)
     loss = sum(
-        law(x, v) * abs(v)
-        for x in distinct[:, 0].tolist()
-        for v in range(-min(x, 5), 6)
+        law(x, v) * abs(v) for x in distinct[:, 0].tolist() for v in range(-min(x, 5), 6)
     )
     counts = Counter(distinct[:, 0].tolist())
     blocks = {
