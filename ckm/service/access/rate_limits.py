@@ -138,13 +138,6 @@ class Rates:
         with self._database.writing() if cost else contextlib.nullcontext():
             return self._take(self._digest(caller), limits, cost)
 
-    @busy_without("budgets")
-    def charge(self, caller: str, *, cost: int) -> None:
-        """Take more from a caller's budget, even more than is left."""
-        caller = self._digest(caller)
-        with self._database.writing():
-            self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)
-
     def _digest(self, caller: str) -> str:
         return hashlib.blake2b(caller.encode(), key=self._key, digest_size=16).hexdigest()
 
