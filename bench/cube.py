@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.measure import DATA, Line, arguments, best_cpu, best_of_turns, in_r, peak_mb, report
+from bench.measure import (
+    DATA,
+    Line,
+    arguments,
+    best_cpu,
+    best_of_turns,
+    drawn_records,
+    in_r,
+    peak_mb,
+    report,
+)
 
 COLUMNS = {
     "a": 331,
@@ -36,23 +46,15 @@ PTABLE = DATA / "cube_ptable.parquet"
 
 def write_records(rows: int) -> str:
     """Write records with uniform categories, 64-bit keys and two identifiers."""
-    import duckdb
-
-    DATA.mkdir(exist_ok=True)
-    path = DATA / f"cubes_{rows}.parquet"
-    if not path.exists():
-        drawn = ", ".join(f"floor(random()*{n})::INT {name}" for name, n in COLUMNS.items())
-        number = "(range * 7919 + 13) % 1000000007"  # a prime: no two are equal
-        with duckdb.connect() as connection:
-            connection.execute("SET threads=1; SELECT setseed(0.5)")
-            connection.execute(
-                f"COPY (SELECT {drawn}, "
-                "'R' || lpad(floor(random()*20)::INT::VARCHAR, 2, '0') region, "
-                "'town ' || floor(random()*500)::INT town, hash(range * 7 + 1) \"key\", "
-                f"{number} number, 'P' || lpad(({number})::VARCHAR, 11, '0') \"name\" "
-                f"FROM range({rows})) TO '{path}' (FORMAT parquet)"
-            )
-    return str(path)
+    drawn = ", ".join(f"floor(random()*{n})::INT {name}" for name, n in COLUMNS.items())
+    number = "(range * 7919 + 13) % 1000000007"  # a prime: no two are equal
+    return drawn_records(
+        "cubes",
+        f"{drawn}, 'R' || lpad(floor(random()*20)::INT::VARCHAR, 2, '0') region, "
+        "'town ' || floor(random()*500)::INT town, hash(range * 7 + 1) \"key\", "
+        f"{number} number, 'P' || lpad(({number})::VARCHAR, 11, '0') \"name\"",
+        rows=rows,
+    )
 
 
 def write_ptable() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.measure import DATA, arguments, best_cpu, in_process, peak_mb, show
+from bench.measure import arguments, best_cpu, drawn_records, in_process, peak_mb, show
 
 SHAPES = {
     "3 dimensions": ["a", "b", "c"],
@@ -22,24 +22,17 @@ GOAL = 3.0
 
 def write_records(rows: int) -> str:
     """Write records with whole and two-decimal amounts, a third of the latter zero."""
-    import duckdb
-
-    DATA.mkdir(exist_ok=True)
-    path = DATA / f"magnitudes_{rows}.parquet"
-    if not path.exists():
-        normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
-        with duckdb.connect() as connection:
-            connection.execute("SET threads=1; SELECT setseed(0.5)")
-            connection.execute(
-                "COPY (SELECT floor(random()*331)::INT a, floor(random()*101)::INT b, "
-                "floor(random()*2)::INT c, floor(random()*11)::INT e, "
-                'hash(range * 7 + 1) "key", '
-                f"floor(exp(8 + 1.2 * {normal}))::INT income, "
-                f"CASE WHEN random() < 0.3 THEN 0 ELSE round(exp(6 + 1.5 * {normal}), 2) END "
-                "spend, 1 + floor(random()*200)::INT w, 1 + 200 * random() g "
-                f"FROM range({rows})) TO '{path}' (FORMAT parquet)"
-            )
-    return str(path)
+    normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+    return drawn_records(
+        "magnitudes",
+        "floor(random()*331)::INT a, floor(random()*101)::INT b, "
+        "floor(random()*2)::INT c, floor(random()*11)::INT e, "
+        'hash(range * 7 + 1) "key", '
+        f"floor(exp(8 + 1.2 * {normal}))::INT income, "
+        f"CASE WHEN random() < 0.3 THEN 0 ELSE round(exp(6 + 1.5 * {normal}), 2) END "
+        "spend, 1 + floor(random()*200)::INT w, 1 + 200 * random() g",
+        rows=rows,
+    )
 
 
 def run_duckdb(path: str, dimensions: list[str], repeats: int) -> dict[str, Any]:

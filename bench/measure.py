@@ -67,6 +67,21 @@ def arguments(text: str, **defaults: int | str) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def drawn_records(name: str, columns: str, *, rows: int) -> str:
+    """Write records whose columns DuckDB draws from one seed, once; return their path."""
+    import duckdb
+
+    DATA.mkdir(exist_ok=True)
+    path = DATA / f"{name}_{rows}.parquet"
+    if not path.exists():
+        with duckdb.connect() as connection:
+            connection.execute("SET threads=1; SELECT setseed(0.5)")
+            connection.execute(
+                f"COPY (SELECT {columns} FROM range({rows})) TO '{path}' (FORMAT parquet)"
+            )
+    return str(path)
+
+
 def best_cpu(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     """Return the least CPU seconds, user and system of all threads, of several calls."""
     best, answer = float("inf"), None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cube import write_records
-from bench.measure import DATA, arguments, in_process, show
+from bench.measure import arguments, drawn_records, in_process, show
 
 SHAPES: dict[str, tuple[list[str], str, list[str]]] = {
     "stored keys, 66,862 cells": (["a", "b", "c"], "stored", []),
@@ -58,24 +58,15 @@ measures = ["count", "weighted", "sum:income", "mean:income"]
 
 def write_people(rows: int) -> str:
     """Write persons with a text that tells them apart, a weight of six decimals, an income."""
-    import duckdb
-
-    DATA.mkdir(exist_ok=True)
-    path = DATA / f"people_{rows}.parquet"
-    if not path.exists():
-        income = "round(exp(7.5 + 0.8 * sqrt(-2 * ln(random())) * cos(6.28318 * random())), 2)"
-        with duckdb.connect() as connection:
-            connection.execute("SET threads=1; SELECT setseed(0.5)")
-            connection.execute(
-                "COPY (SELECT 'P' || lpad((range * 7919 % 1000000007)::VARCHAR, 11, '0') "
-                "person, "
-                "'R' || floor(random()*20)::INT region, floor(random()*500)::INT commune, "
-                "floor(random()*2)::INT sex, floor(random()*18)::INT age, "
-                f"floor(random()*4)::INT status, {income} income, "
-                f"round(0.5 + 2 * random(), 6) w FROM range({rows})) "
-                f"TO '{path}' (FORMAT parquet)"
-            )
-    return str(path)
+    income = "round(exp(7.5 + 0.8 * sqrt(-2 * ln(random())) * cos(6.28318 * random())), 2)"
+    return drawn_records(
+        "people",
+        "'P' || lpad((range * 7919 % 1000000007)::VARCHAR, 11, '0') person, "
+        "'R' || floor(random()*20)::INT region, floor(random()*500)::INT commune, "
+        "floor(random()*2)::INT sex, floor(random()*18)::INT age, "
+        f"floor(random()*4)::INT status, {income} income, round(0.5 + 2 * random(), 6) w",
+        rows=rows,
+    )
 
 
 def run_release(path: str, engine: str, repeats: int) -> dict[str, Any]:
