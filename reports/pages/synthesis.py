@@ -263,8 +263,8 @@ def _swept_office(words: Words, facts: SynthesisFacts) -> Table | None:
     }
 
     def entry(measure: SweptFigure, key: tuple[str, float | None]) -> Entry | None:
-        found = [s for s in measure.spreads if (s.line, s.epsilon) == key]
-        return _spread(words, measure, found[0]) if found else None
+        spreads = [s for s in measure.spreads if (s.line, s.epsilon) == key]
+        return _spread(words, measure, spreads[0]) if spreads else None
 
     controls = [c for c in CONTROLS if any(c in m.controls for m in measures)]
     return (

@@ -147,8 +147,8 @@ def _figure_words(
         digits = _digits(high - low)
         low = math.floor(low * 10**digits + _EXACT) / 10**digits
         high = math.ceil(high * 10**digits - _EXACT) / 10**digits
-    said = [words.numbers.decimals(one, digits) for one in (low, high)]
-    return figure, end.format(words.say("%(low)s to %(high)s", low=said[0], high=said[1]))
+    bounds = [words.numbers.decimals(one, digits) for one in (low, high)]
+    return figure, end.format(words.say("%(low)s to %(high)s", low=bounds[0], high=bounds[1]))
 
 
 def _digits(width: float) -> int:

@@ -287,14 +287,14 @@ class Histories:
         What was found stays: a service asks for each of its tables.
         """
         labelled = self._labelled_sets(history)
-        known = self._in_two_ways.get(history)
-        if known is None or known[0] is not labelled.runs:
-            known = (labelled.runs, 0, np.zeros(0, np.uint64))
-        _, last, sets = known
+        cached = self._in_two_ways.get(history)
+        if cached is None or cached[0] is not labelled.runs:
+            cached = (labelled.runs, 0, np.zeros(0, np.uint64))
+        _, last, sets = cached
         for number, record in self._with_noise(history, after=last):
             own = record.sets[0]
             sets, last = np.union1d(sets, own[labelled.knows(own)]), number
-        self._in_two_ways[history] = (known[0], last, sets)
+        self._in_two_ways[history] = (cached[0], last, sets)
         return sets
 
     def _with_noise(self, history: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:

@@ -42,13 +42,13 @@ def write_index(
     facts = _index_facts(job, tables, pages, is_original=is_original)
     leaks = pages.leaks.about(facts) if pages.leaks else _leaks(job, facts, inputs)
     names = index_names(job.report.languages)
-    written = []
+    files = []
     for language, name in names.items():
         page = make_report(facts, language=language, links=names)
         leaks.require_clean_page(page)
         page.write(folder / name)
-        written.append(record_file(folder / name, name=name))
-    return written
+        files.append(record_file(folder / name, name=name))
+    return files
 
 
 def _index_facts(

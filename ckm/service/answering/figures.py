@@ -140,28 +140,28 @@ class Deriver:
         zones
             Name → the codes of areas, beside those of the query.
         """
-        made = []
+        figures = []
         if zone is not None:
             query, areas = self._without_areas(query)
-            made.append(self.zone_of(zone, areas))
+            figures.append(self.zone_of(zone, areas))
         for name, codes in (zones or {}).items():
-            made.append(self.zone_of(name, self._ranks_of(codes)))
-        if len(made) > _MAX_ZONES:
+            figures.append(self.zone_of(name, self._ranks_of(codes)))
+        if len(figures) > _MAX_ZONES:
             raise bad_request("zones_many", limit=_MAX_ZONES)
-        names = [one.name for one in made]
+        names = [one.name for one in figures]
         for name in names:
             if names.count(name) > 1:
                 raise bad_request("zones_collide", name=name)
-        if made and query.margins is not None:
+        if figures and query.margins is not None:
             raise bad_request("figure_margins")
-        if made and len(query.measures) > 1:
+        if figures and len(query.measures) > 1:
             raise bad_request("figure_measures")
         if figure is None and (of or base):
             raise ClientError("bad_parameter", name="of" if of else "base")
         own = None if figure is None else self._figure(figure, of, base, query=query)
-        if own is None and not made:
+        if own is None and not figures:
             return query
-        return Derivation(query=query, figure=own, zones=tuple(made))
+        return Derivation(query=query, figure=own, zones=tuple(figures))
 
     def _without_areas(self, query: Query) -> tuple[Query, tuple[int, ...]]:
         """Take the areas out of a query, but for the total of all."""
@@ -171,10 +171,10 @@ class Deriver:
         if selection is None:
             raise bad_request("zone_area", name=self._label(self._area))
         areas = tuple(rank for rank in selection.ranks if rank)
-        kept = Selection(
+        totals = Selection(
             variable=self._area, ranks=tuple(rank for rank in selection.ranks if not rank)
         )
-        selections = tuple(kept if s is selection else s for s in query.selections)
+        selections = tuple(totals if s is selection else s for s in query.selections)
         return replace(query, selections=selections), areas
 
     def _ranks_of(self, codes: Sequence[str]) -> list[int]:
@@ -192,23 +192,23 @@ class Deriver:
         self, name: str, of: Sequence[str], base: str | None, *, query: Query
     ) -> Figure:
         """Read a figure as a request names it; raise where the query has none such."""
-        shown = [selection.variable for selection in query.selections]
+        variables = [selection.variable for selection in query.selections]
         kinds = [*KINDS, *self._rates]
         if name not in kinds:
             raise ClientError("no_figure", name=name, choices=kinds, listed=", ".join(kinds))
         if query.margins is not None:
             raise bad_request("figure_margins")
         for variable in of:
-            if variable not in shown:
-                raise ClientError("no_variable", name=variable, choices=shown)
+            if variable not in variables:
+                raise ClientError("no_variable", name=variable, choices=variables)
         if name in self._rates:
             return self._rate_figure(self._rates[name], of, base, query=query)
         kind = cast("Kind", name)
         if len(query.measures) > 1:
             raise bad_request("figure_measures")
-        if {*Figure(kind=kind).measures}.intersection(shown):
+        if {*Figure(kind=kind).measures}.intersection(variables):
             raise bad_request("figure_name", name=name)
-        return self._plain_figure(kind, tuple(of), base, shown=tuple(shown))
+        return self._plain_figure(kind, tuple(of), base, shown=tuple(variables))
 
     def _plain_figure(
         self, kind: Kind, of: tuple[str, ...], base: str | None, *, shown: tuple[str, ...]

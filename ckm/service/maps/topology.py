@@ -149,9 +149,9 @@ def path_of(rings: Iterable[Sequence[Place]]) -> str:
     'm3 4 2 0 0 2z'
     """
     parts = []
-    left = top = 0
+    start_x = top = 0
     for ring in rings:
-        x, y = left, top
+        x, y = start_x, top
         moves: list[int] = []
         for place in ring:
             moves += (place[0] - x, place[1] - y)
@@ -159,7 +159,7 @@ def path_of(rings: Iterable[Sequence[Place]]) -> str:
         # A minus sign parts numbers as a space does.
         text = "".join([str(n) if n < 0 else f" {n}" for n in moves])
         parts.append(f"m{text.removeprefix(' ')}z")
-        left, top = ring[0]
+        start_x, top = ring[0]
     return "".join(parts)
 
 

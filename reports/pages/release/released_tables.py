@@ -89,13 +89,13 @@ def _rows_of(
     lines = Lines(words, list(zip(first.categories, first.numbers, strict=True)))
     labels = {place: words.text(name) for place, name in enumerate(first.dimensions)}
     measures = {place: words.text(name) for place, name in enumerate(first.measures)}
-    shown = len(first.categories)
+    n_rows = len(first.categories)
     notes = []
-    if shown < table.published:
+    if n_rows < table.published:
         notes.append(
             words.say(
                 "The first %(shown)s of %(rows)s rows; all are in the files.",
-                shown=words.numbers.count(shown),
+                shown=words.numbers.count(n_rows),
                 rows=words.numbers.count(table.published),
             )
         )
