@@ -846,6 +846,8 @@ class ComparisonFacts:
         Whether the office set the limit of the first rule; else it is that of the program.
     frontier
         What is possible within limits; None where nobody asked.
+    titles
+        Name of a table → its title, for those that have one.
     """
 
     title: Text
@@ -862,3 +864,4 @@ class ComparisonFacts:
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
     is_limit_set: bool = False
     frontier: FrontierFacts | None = None
+    titles: Mapping[str, Text] = field(default_factory=dict)

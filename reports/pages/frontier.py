@@ -9,6 +9,7 @@ from reports.catalogues.frontier import (
     AGAINST,
     ATTACK_NAMES,
     ATTACKS,
+    DOCUMENTED,
     LIMITS,
     LOSSES,
     PICTURES,
@@ -118,6 +119,8 @@ def _named(words: Words, names: tuple[str, ...]) -> str:
 
 
 def _name(words: Words, design: FrontierDesignFact) -> str:
+    if design.name in DOCUMENTED:
+        return words.say(DOCUMENTED[design.name])
     return design.name or SENTENCES["own"].say(words)
 
 
