@@ -699,11 +699,17 @@ class IndexFacts(PublicFacts):
         The file that lists the others.
     is_original
         Whether the numbers are the original ones, and some of them are left out.
+    is_private
+        Whether they have noise of differential privacy.
+    are_stored
+        Whether the tables lie on a store, each in a folder of its name.
     """
 
     pages: tuple[FileFact, ...] = ()
     manifest: str = "manifest.json"
     is_original: bool = False
+    is_private: bool = False
+    are_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,40 @@ _FIRST_ROWS = 8
 _OTHERS = ("manifest.json", *FILES["public"])
 
 
+def first_rows_of(table: PublishedTable, abouts: Mapping[str, TableAbout]) -> FirstRowsFact:
+    """Give the first rows of a table, in the words of each language.
+
+    Parameters
+    ----------
+    table
+        The table.
+    abouts
+        Language → what files in it say of the table.
+    """
+    from reports.facts.release import FirstRowsFact
+
+    first = next(table.pieces(_FIRST_ROWS), table)
+    columns = [
+        [
+            one_text(
+                {
+                    code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
+                    for code, about in abouts.items()
+                }
+            )
+            for n in codes
+        ]
+        for dimension, (codes, texts) in first.dimensions.items()
+    ]
+    numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
+    return FirstRowsFact(
+        dimensions=tuple(map(partial(_heading, abouts), first.dimensions)),
+        measures=tuple(map(partial(_heading, abouts), first.measures)),
+        categories=tuple(zip(*columns, strict=True)),
+        numbers=tuple(zip(*numbers, strict=True)),
+    )
+
+
 def _heading(said: Mapping[str, TableAbout], column: str) -> Text:
     """Name a column of a table in each language, with its unit."""
     texts = {}
@@ -170,29 +204,7 @@ class TableFiles:
 
     def first_rows(self, name: str, table: PublishedTable) -> FirstRowsFact:
         """Give the first rows of a written table, in the words of its files."""
-        from reports.facts.release import FirstRowsFact
-
-        first = next(table.pieces(_FIRST_ROWS), table)
-        said = {code: self.said[name, code] for code in self._words}
-        columns = [
-            [
-                one_text(
-                    {
-                        code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
-                        for code, about in said.items()
-                    }
-                )
-                for n in codes
-            ]
-            for dimension, (codes, texts) in first.dimensions.items()
-        ]
-        numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
-        return FirstRowsFact(
-            dimensions=tuple(map(partial(_heading, said), first.dimensions)),
-            measures=tuple(map(partial(_heading, said), first.measures)),
-            categories=tuple(zip(*columns, strict=True)),
-            numbers=tuple(zip(*numbers, strict=True)),
-        )
+        return first_rows_of(table, {code: self.said[name, code] for code in self._words})
 
     def describe(self, name: str, table: PublishedTable) -> None:
         """Keep what the files of a table say in each language."""

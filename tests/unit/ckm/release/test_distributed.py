@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from lxml import html as parser
 
 from ckm.cli import app
 from ckm.config import read_job
@@ -142,7 +143,13 @@ def test_tables_on_the_store_are_those_of_one_machine_and_the_manifest_lists_the
     own = manifest(folder / "own", "public")
     for mine, theirs in zip(public["tables"], own["tables"], strict=True):
         assert mine | {"files": []} == theirs | {"files": []}
-    assert "bucket" not in (folder / "out" / "public" / "manifest.json").read_text()
+    first = folder / "out" / "public" / "index.html"
+    for file in (first, first.with_name("manifest.json")):
+        assert "bucket" not in file.read_text()
+    assert [file["file"] for file in public["report"]] == ["index.html", "index.fr.html"]
+    page = parser.document_fromstring(first.read_bytes())
+    assert "in a folder of its name" in page.text_content()
+    assert len(page.xpath("//table[@id='tables']/tbody/tr")) == len(public["tables"])
 
 
 def test_a_check_and_a_dry_run_make_the_tables_and_write_nothing(folder, store):
