@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     #: Column → how many records each of its values has; None where that is not known.
     Counts = Callable[[str], Integers | None]
 
-#: So many values a column may have, whatever the records are.
+#: So many values a column may have, whatever the records are, unless they are fractions.
 MOST_VALUES = 100
+#: So many values a column of fractions may have: amounts of a small extract are not categories.
+MOST_FRACTIONS = 10
 #: Of more values of a number, a date or a time, half have this many records or more.
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
@@ -158,6 +160,8 @@ def _open_columns(request: Request) -> Iterator[str]:
 
 
 def _is_forbidden(source: Source, column: str, figures: ValueFigures) -> bool:
+    if MOST_FRACTIONS < figures.values <= MOST_VALUES:
+        return figures.alone > 1 / 2 and _has_fractions(source, column)
     if not figures.forbids(is_ordered=True):
         return False
     return figures.forbids(is_ordered=False) or _is_ordered(source, column)
@@ -179,6 +183,20 @@ def _is_ordered(source: Source, column: str) -> bool:
         return False
     is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
     return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
+
+
+def _has_fractions(source: Source, column: str) -> bool:
+    """Tell whether a column holds numbers, some of them not whole; bands are no numbers."""
+    if column in source.derived or not _is_ordered(source, column):
+        return False
+    name = quote(column)
+    if source.kinds[column] == "number":
+        fraction = f"{name} <> floor({name})"
+    elif source.is_text_of_csv(column):
+        fraction = f"regexp_matches({name}, '[.,][0-9]*[1-9]')"
+    else:
+        return False
+    return bool(source.fetch(f"SELECT 1 FROM {source.relation} WHERE {fraction} LIMIT 1"))
 
 
 def _has_width(source: Source, column: str) -> bool:

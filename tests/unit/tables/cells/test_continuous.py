@@ -13,6 +13,7 @@ from tables import (
     DerivedVariable,
     HashedKeys,
     Hierarchy,
+    ReadOptions,
     Request,
     Secret,
     cube,
@@ -95,6 +96,44 @@ def test_one_hundred_values_are_never_too_many(values, is_refused):
             tabulate(table, Request(dimensions=["column"]))
     else:
         assert len(tabulate(table, Request(dimensions=["column"]))) == 101
+
+
+@pytest.mark.parametrize(
+    ("values", "is_refused"),
+    [
+        (np.arange(11) + 0.5, True),
+        (np.arange(10) + 0.5, False),  # few values are categories
+        (np.repeat(np.arange(11) + 0.5, [1] * 5 + [2] * 6), False),  # half have two records
+        (np.repeat(np.arange(11) + 0.5, [1] * 6 + [2] * 5), True),
+        (np.arange(11) * 1.0, False),  # whole numbers may be codes or ages
+        (pa.array([decimal.Decimal(n) / 4 for n in range(11)], pa.decimal128(5, 2)), True),
+        ([*range(11), float("nan")], False),
+    ],
+    ids=["eleven", "ten", "half", "more", "whole", "decimal", "nan"],
+)
+def test_fractions_that_single_records_have_are_no_dimension_of_a_small_extract(
+    values, is_refused
+):
+    table = records(column=values)
+    if is_refused:
+        with pytest.raises(
+            DataError, match=r"'column' cannot be a dimension: it has 11 values"
+        ):
+            tabulate(table, Request(dimensions=["column"]))
+    else:
+        assert len(tabulate(table, Request(dimensions=["column"]))) > 1
+
+
+@pytest.mark.parametrize("decimal_mark", [".", ","])
+def test_incomes_of_a_small_csv_are_no_dimension_and_its_codes_are(tmp_path, decimal_mark):
+    lines = [f"{n};{1000 + n}{decimal_mark}5;0{n}{decimal_mark}1;{n}" for n in range(30)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id;income;code;age", *lines]))
+    with open_source(path, options=ReadOptions(decimal=decimal_mark)) as source:
+        assert len(cube(source, KEYS, [Request(dimensions=["code"])])[0]) == 31
+        assert len(cube(source, KEYS, [Request(dimensions=["age"])])[0]) == 31
+        with pytest.raises(DataError, match="'income' cannot be a dimension: it has 30 values"):
+            cube(source, KEYS, [Request(dimensions=["income"])])
 
 
 @pytest.mark.parametrize(("most", "is_refused"), [(5, False), (4, True)])
