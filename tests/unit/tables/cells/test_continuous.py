@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from tables import (
     CodeTree,
     DataError,
+    DataWarning,
     DerivedVariable,
     HashedKeys,
     Hierarchy,
@@ -168,10 +170,61 @@ CODES = records(
         {"dimensions": ["number"], "categories": {"number": list(range(150))}},
         {"dimensions": ["number"], "discrete": ["number"]},
     ],
-    ids=["declared", "tree", "hierarchy", "declared numbers", "allowed"],
+    ids=[
+        "declared",
+        "tree",
+        "hierarchy",
+        "declared numbers",
+        "allowed",
+    ],
 )
 def test_declared_and_nested_categories_are_dimensions(request_of):
     assert len(tabulate(CODES, Request(**{"dimensions": ["code"]} | request_of))) >= 151
+
+
+@pytest.mark.parametrize("name", ["number", "decimal", "date", "moment"])
+def test_amounts_and_dates_of_a_hierarchy_are_no_dimension(name):
+    table = records(column=COLUMNS[name], region=np.arange(N) % 3)
+    nested = {"place": Hierarchy(columns=("region", "column"))}
+    with pytest.raises(DataError, match="'column' cannot be a dimension: it has 202 values"):
+        tabulate(table, Request(dimensions=["place"], hierarchies=nested))
+    request = Request(dimensions=["place"], hierarchies=nested, discrete=["column"])
+    assert len(tabulate(table, request)) > 202
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_refused"),
+    [
+        ({"bands": [0, 50, 100]}, True),
+        ({"width": 50}, True),
+        ({"recode": {str(n): str(n % 3) for n in range(202)}}, False),  # codes, in broader ones
+    ],
+)
+def test_whole_amounts_below_their_own_bands_are_no_dimension(settings, is_refused):
+    nested = {"amount": Hierarchy(columns=("band", "column"))}
+    with open_source(records(column=PLACES)) as source:
+        derive_variables(source, [DerivedVariable(name="band", of="column", **settings)])
+        request = Request(dimensions=["amount"], hierarchies=nested)
+        if is_refused:
+            with pytest.raises(DataError, match="'column' cannot be a dimension") as caught:
+                cube(source, KEYS, [request])
+            assert "bands" in caught.value.hint
+        else:
+            assert len(cube(source, KEYS, [request])[0]) > 202
+
+
+@pytest.mark.parametrize(("times", "is_warned"), [(1, True), (2, False)])
+def test_declared_amounts_of_single_records_are_warned_of_once(times, is_warned):
+    values = np.arange(30) + 0.5
+    table = records(column=np.repeat(values, times))
+    request = Request(dimensions=["column"], categories={"column": values.tolist()})
+    with open_source(table) as source, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cube(source, KEYS, [request, request])
+        cube(source, KEYS, [request])
+    told = [str(w.message) for w in caught if isinstance(w.message, DataWarning)]
+    assert len(told) == is_warned
+    assert all("categories of 'column' are amounts or dates" in text for text in told)
 
 
 def test_a_hierarchy_of_one_column_is_none():
