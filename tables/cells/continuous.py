@@ -220,8 +220,8 @@ def _warn_of_declared(source: Source, column: str, figures: ValueFigures | None)
         text = Message(
             "The declared categories of {column!r} are amounts or dates that few records have: "
             "{alone:.0f} per cent of them have one record. A table by them publishes what "
-            "single records hold, as labels of its rows; publish bands ([[variable]] with of and "
-            "bands) instead.",
+            "single records hold, as labels of its rows; publish bands ([[variable]] with of "
+            "and bands) instead.",
             column=Argument(column),
             alone=100 * figures.alone,
         )
