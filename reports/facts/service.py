@@ -204,16 +204,34 @@ class Shape:
         Their class, from 0; -1 for areas without a number.
     is_hatched
         Whether the margin of each is wider than its class.
-    name, figure, ends
-        Of an area that has a shape by itself: what it is called, and what its row says.
+    name, code, figure, ends
+        Of an area that has a shape by itself: what it is called, the code that selects it, and
+        what its row says.
     """
 
     path: str
     look: int
     is_hatched: bool = False
     name: str = ""
+    code: str = ""
     figure: float = 0.0
     ends: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A box of a map around areas that lie elsewhere.
+
+    Parameters
+    ----------
+    ends
+        Left, top, right and lower end.
+    name
+        The area that all of it belongs to; empty for none.
+    """
+
+    ends: tuple[int, int, int, int]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +252,8 @@ class DrawnMap:
         How many areas have a figure, and how many of these are hatched.
     has_gaps
         Whether some areas of the map have none.
+    frames
+        Boxes around areas that lie elsewhere.
     """
 
     label: str
@@ -243,6 +263,7 @@ class DrawnMap:
     n_areas: int
     n_hatched: int
     has_gaps: bool = False
+    frames: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
