@@ -69,14 +69,22 @@ def area_map(
     return drawing.finish()
 
 
-def legend(words: Words, data: DrawnMap) -> list[tuple[str, str]]:
-    """Return the filling of a sign and what it stands for, class by class."""
+def legend(words: Words, data: DrawnMap, *, unit: str = "") -> list[tuple[str, str]]:
+    """Return the filling of a sign and what it stands for, class by class.
+
+    Parameters
+    ----------
+    words, data
+        The language, and the map.
+    unit
+        What stands behind the numbers.
+    """
     digits = next(n for n in range(6) if all(round(e, n) == e for e in data.edges))
     texts = [words.numbers.decimals(edge, digits) for edge in data.edges]
     entries = [
         (
             f"map-{place}",
-            words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]),
+            words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]) + unit,
         )
         for place in range(len(texts) - 1)
     ]

@@ -90,6 +90,13 @@ class Centres:
             raise bad_request("polygon_nobody")
         return name, ranks.tolist()
 
+    def placed(self, level: int) -> list[tuple[int, tuple[float, float]]]:
+        """Return the listed areas of a level that have a centre, and their centres."""
+        ranks, points = self._placed[level]
+        return [
+            (rank, (x, y)) for rank, (x, y) in zip(ranks.tolist(), points.tolist(), strict=True)
+        ]
+
     @cached_property
     def _placed(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Of each level, the listed areas that have a centre, and their centres."""
