@@ -256,22 +256,7 @@ def asked_of(
     if codes:
         all_states = {**states, area: Wanted(codes=codes, codelist=area)}
         states = {name: all_states[name] for name in variables if name in all_states}
-    zone = "" if codes else single.get("zone", "").strip()
-    polygon, level = single.get("polygon", "").strip(), single.get("polygon-level", "")
-    held: tuple[int, ...] = ()
-    if polygon:
-        try:
-            held = _held(polygon, level, centres)
-        except ClientError as client_error:
-            mistakes.append(client_error)
-    if area and (held or (zone and states.get(area, Wanted()).codes)):
-        # Areas that are added up are in the table, whatever its form says.
-        all_states = {**states, area: _with_areas(variables[area], states.get(area), held)}
-        states = {name: all_states[name] for name in variables if name in all_states}
-    over = tuple(filter(None, single.get("of", "").split(",")))
-    base = single.get("base", "")
-    if against := single.get("against", ""):
-        over, base = _against(against, variables)
+    over, base = _over_and_base(single, variables)
     rows = single.get("rows", "")
     sort = single.get("sort", "")
     page_state = PageState(
@@ -287,38 +272,61 @@ def asked_of(
         figure="" if codes else single.get("figure", ""),
         over=() if codes else over,
         base="" if codes else base,
-        zone=zone,
-        level=level,
-        held=held,
-        is_look=bool(polygon),
+        zone="" if codes else single.get("zone", "").strip(),
+        level=single.get("polygon-level", ""),
     )
-    return page_state, mistakes
+    held, wrong = _held(single.get("polygon", "").strip(), page_state.level, centres)
+    page_state = replace(page_state, held=held, is_look=bool(held or wrong))
+    return _with_areas(page_state, area, variables), [*mistakes, *wrong]
 
 
-def _held(text: str, level: str, centres: Centres | None) -> tuple[int, ...]:
-    """Return the areas whose centre a polygon holds."""
-    if centres is None:
-        raise bad_request("no_centres")
+def _held(
+    text: str, level: str, centres: Centres | None
+) -> tuple[tuple[int, ...], list[ClientError]]:
+    """Return the areas whose centre a polygon holds, and what is wrong with it."""
+    if not text:
+        return (), []
     try:
-        document = json.loads(text)
+        if centres is None:
+            raise bad_request("no_centres")
+        return tuple(centres.inside(_json_of(text), level or None)[1]), []
+    except ClientError as client_error:
+        return (), [client_error]
+
+
+def _json_of(text: str) -> object:
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError):
         raise bad_request("polygon_no_json") from None
-    return tuple(centres.inside(document, level or None)[1])
 
 
-def _with_areas(variable: Variable, state: Wanted | None, held: Sequence[int]) -> Wanted:
-    """Return what is wanted of the variable of areas, with more of them, in the table."""
-    before = state or Wanted()
-    codes = dict.fromkeys([*before.codes, *(variable.word(rank) for rank in held)])
-    return replace(before, codes=tuple(codes), codelist=before.codelist or variable.name)
+def _with_areas(
+    page_state: PageState, area: str, variables: Mapping[str, Variable]
+) -> PageState:
+    """Put areas that are added up into the table, whatever the form says of their variable."""
+    before = page_state.of(area)
+    if not area or not (page_state.held or (page_state.zone and before.codes)):
+        return page_state
+    codes = dict.fromkeys([*before.codes, *map(variables[area].word, page_state.held)])
+    state = replace(before, codes=tuple(codes), codelist=before.codelist or area)
+    states = {**page_state.wanted, area: state}
+    return replace(
+        page_state, wanted={name: states[name] for name in variables if name in states}
+    )
 
 
-def _against(text: str, variables: Mapping[str, Variable]) -> tuple[tuple[str, ...], str]:
-    """Return the variable and the category that figures are against."""
+def _over_and_base(
+    single: Mapping[str, str], variables: Mapping[str, Variable]
+) -> tuple[tuple[str, ...], str]:
+    """Return the variables that a figure is over, and the category it is against."""
+    against = single.get("against", "")
     for name in sorted(variables, key=len, reverse=True):
-        if text.startswith(f"{name}="):
-            return (name,), text.removeprefix(f"{name}=")
-    raise ClientError("bad_parameter", name="against")
+        if against.startswith(f"{name}="):
+            return (name,), against.removeprefix(f"{name}=")
+    if against:
+        raise ClientError("bad_parameter", name="against")
+    return tuple(filter(None, single.get("of", "").split(","))), single.get("base", "")
 
 
 def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]:
