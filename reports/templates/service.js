@@ -128,7 +128,7 @@
     field.form.addEventListener("submit", (event) => {
       if (event.submitter === look || field.value.trim() === "") return;
       event.preventDefault();
-      look.click();
+      setTimeout(() => look.click()); // a form that is being sent takes no second sending
     });
     const choice = document.getElementById("polygon-choice");
     document.getElementById("polygon-file").hidden = false;

@@ -31,7 +31,8 @@ def with_zones(folder, *, areas=None, level="department"):
         for place, (region, code) in enumerate(pairs):
             name = "Évry" if place == 0 else f"Place {place}"
             old = "Corbeil | Essonnes-Vieille" if place == 0 else ""
-            lines.writerow([f"{region}/{code}", name, name, old, place, 1])
+            y = 1 if place < 3 else 1 + place % 7
+            lines.writerow([f"{region}/{code}", name, name, old, place, y])
     text = path.read_text().replace('name = "geo"\n', 'name = "geo"\ncodelist = "places.csv"\n')
     listed = ", ".join(repr(code) for code in chosen).replace("'", '"')
     zone = (
