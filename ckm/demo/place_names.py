@@ -43,6 +43,24 @@ _LAST = [
     "vôr",
     "brin",
 ]
+_ENDS = [
+    "",
+    "-la-Neuve",
+    "-les-Bains",
+    "-sur-Orle",
+    "-le-Haut",
+    "-le-Bas",
+    "-en-Val",
+    "-aux-Bois",
+    "-sous-Mont",
+    "-la-Forêt",
+    "-le-Pont",
+    "-sur-Lise",
+    "-les-Vignes",
+    "-le-Grand",
+    "-le-Petit",
+    "-la-Garde",
+]
 _REGIONS = [
     "Galdor",
     "Hérune",
@@ -72,7 +90,8 @@ def place_names(
     regions: set[str] = set()
     for number, (region, department, commune) in enumerate(places):
         first, last = number % len(_FIRST), (number // len(_FIRST) + number) % len(_LAST)
-        name = _FIRST[first] + _LAST[last] + "-la-Neuve" * (number // 256)
+        times, end = divmod(number // 256, len(_ENDS))
+        name = _FIRST[first] + _LAST[last] + _ENDS[end] + "-la-Neuve" * times
         regions.add(region)
         n_regions = len(regions) - 1
         if region not in lines:

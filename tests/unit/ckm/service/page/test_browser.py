@@ -395,12 +395,12 @@ def test_a_table_prints_without_the_form(visit):
 
 
 @pytest.mark.parametrize(
-    ("language", "scheme", "width", "rules"),
+    "screen",
     [("en", "light", 1280, BUT_COLOURS), ("fr", "dark", 320, COLOURS_ALONE)],
+    ids=["en", "fr"],
 )
-def test_areas_are_ticked_on_the_map_and_by_a_polygon(
-    browser, map_address, language, scheme, width, rules
-):
+def test_areas_are_ticked_on_the_map_and_by_a_polygon(browser, map_address, screen):
+    language, scheme, width, rules = screen
     page = browser.new_page(
         base_url=map_address, viewport={"width": width, "height": 800}, color_scheme=scheme
     )
