@@ -256,7 +256,7 @@ def test_boxes_are_written_read_and_left_out_on_demand(scattered, tmp_path):
     assert plain.frames == ()
     far = build_map(path, code="code", max_bytes=LIMIT, inset_distance=20).topology
     assert far.frames == ()
-    near = build_map(path, code="code", max_bytes=LIMIT, inset_distance=0.05).topology
+    near = build_map(path, code="code", max_bytes=LIMIT, inset_distance=0.02).topology
     assert "000007" in {code for own in near.framed() for code in own}
 
 
