@@ -32,10 +32,11 @@ Kind: TypeAlias = Literal["count", "share", "difference", "index", "rank", "rate
 
 #: The figures of every table, beside the rates of the service.
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "rate")
+#: Those that are against a category.
+WITH_BASE: tuple[Kind, ...] = ("difference", "index")
 
 _MAX_ZONES = 100
 _FEW = 100  # categories that are ranked pair by pair
-_WITH_BASE = ("difference", "index")
 _HUNDRED = 100.0
 _DIGITS = 6  # of figures in files; ends of intervals have fewer
 
@@ -214,8 +215,8 @@ class Deriver:
         self, kind: Kind, of: tuple[str, ...], base: str | None, *, shown: tuple[str, ...]
     ) -> Figure:
         """Read a figure of one cell and another."""
-        if (base is None) == (kind in _WITH_BASE) or (kind == "count" and of):
-            raise bad_request("figure_base" if kind in _WITH_BASE else "figure_no_base")
+        if (base is None) == (kind in WITH_BASE) or (kind == "count" and of):
+            raise bad_request("figure_base" if kind in WITH_BASE else "figure_no_base")
         if kind == "share":
             return Figure(kind=kind, of=of or shown)
         if kind == "count":
