@@ -183,6 +183,13 @@ def etags(url: str, places: Iterable[str]) -> set[str]:
     return found
 
 
+def fetched_rows(engine: Engine, *, dies: bool = False) -> list[tuple[object, ...]]:
+    """Tabulate, after the death of a worker if asked for."""
+    if dies:
+        kill_worker()
+    return rows(engine.tabulate_all({"": REQUEST})[""].to_arrow())
+
+
 def kill_worker() -> None:
     """End one of the processes that work for us, with all that it keeps, as a failure would."""
     files, parents = list(Path("/proc").glob("[0-9]*")), dict[int, int]()
@@ -194,7 +201,7 @@ def kill_worker() -> None:
     ours = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    is_executor = "CoarseGrainedExecutorBackend".encode()
+    is_executor = b"CoarseGrainedExecutorBackend"
     first = min(p for p in ours if is_executor in Path(f"/proc/{p}/cmdline").read_bytes())
     os.kill(first, signal.SIGKILL)
 
@@ -254,11 +261,11 @@ def run(folder: Path, port: int, url: str) -> None:
         right[f"{name} states"] = {(s[0], s[1][:19]) for s in states.values()} == kept
         if url and master == MASTER and path.startswith("s3"):
             right["etags"] = {s[2] for s in states.values()} == etags(url, states)
-    kill_worker()
-    again = opened[1].tabulate_all({"": REQUEST})[""].to_arrow()
-    right["after a worker died"] = rows(again) == wanted
     found = {"largest answer": largest}
-    right["fetched"] = rows(opened[-1].tabulate_all({"": REQUEST})[""].to_arrow()) == wanted
+    right |= {
+        "fetched": fetched_rows(opened[-1]) == wanted,
+        "after a worker died": fetched_rows(opened[1], dies=True) == wanted,
+    }
     for engine in opened[::2]:
         source = engine._source
         decoy = f"SELECT count(*) FROM {source.relation} WHERE sex = X'{DECOY.hex()}'"

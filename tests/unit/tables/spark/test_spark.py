@@ -625,7 +625,7 @@ def test_footers_tell_that_there_are_records_and_spark_does_no_work_for_it():
     source = object.__new__(SparkSource)
     source._relation, source._n_described = "records", 3
     asked = []
-    source.fetch = lambda sql, parameters: asked.append(sql) or [(0,)]
+    source.fetch = lambda sql, _: asked.append(sql) or [(0,)]
     assert source.has_rows("records")
     assert not asked
     assert not source.has_rows("records WHERE false")
