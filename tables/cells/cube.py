@@ -317,12 +317,13 @@ def finest_cells(
     *,
     extra_values: Mapping[str, pa.Table],
     beside: pa.Table | None = None,
+    sketch: int = 0,
 ) -> tuple[tuple[Axis, ...], Block, int]:
     """Find the finest cells of a request, with axes that also hold known values.
 
     Parameters
     ----------
-    source, keys, request
+    source, keys, request, sketch
         As for `cube`.
     extra_values
         Dimension → values of its columns that its axis holds besides those of the records.
@@ -334,7 +335,7 @@ def finest_cells(
     tuple
         The axes, the cells and the range of their keys.
     """
-    plan = _ScanPlan(source, keys, [request], within=beside)
+    plan = _ScanPlan(source, keys, [request], within=beside, sketch=sketch)
     answer = plan.answer(beside=beside)
     return *plan.finest(request, answer, extra_values), plan.key_range
 

@@ -375,6 +375,14 @@ def join_amounts(
     return by_variable
 
 
+def join_magnitudes(parts: Sequence[Magnitudes]) -> Magnitudes:
+    """Put the amounts of one variable over several lists of cells one after the other."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+    }
+    return replace(parts[0], **columns)
+
+
 _COLUMNS = tuple(
     field.name
     for field in fields(Magnitudes)
