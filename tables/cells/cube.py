@@ -116,15 +116,18 @@ def cube(
         plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
-        answer = plan.answer(progress=report_progress)
+        answers = [plan.answer(progress=report_progress)]
         scan_s += time.perf_counter() - start
-        require_discrete(source, batch, partial(plan.counts, answer))
-        finest = [plan.finest(request, answer) for request in batch]
-        del answer  # as large as the cells: make room before rolling up
+        require_discrete(source, batch, partial(plan.counts, answers[0]))
+        finest = []
+        for request in batch:
+            axes, rows, amounts = plan.read(request, answers[0])
+            if request is batch[-1]:
+                answers.clear()  # as large as the cells: make room before they are grouped
+            finest.append([axes, plan.grouped(request, axes, rows, amounts)])
+            del rows
         for place, request in zip(places, batch, strict=True):
-            axes, block = finest.pop(0)
-            tables[place] = _cells(axes, block, request, plan.key_range)
-            del block
+            tables[place] = _cells(finest.pop(0), request, plan.key_range)
     logger.info(
         "tabulated",
         extra={
@@ -586,6 +589,16 @@ class _ScanPlan:
         extra_values: Mapping[str, pa.Table] | None = None,
     ) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""
+        axes, rows, amounts = self.read(request, answer, extra_values)
+        return axes, self.grouped(request, axes, rows, amounts)
+
+    def read(
+        self,
+        request: Request,
+        answer: pa.Table,
+        extra_values: Mapping[str, pa.Table] | None = None,
+    ) -> tuple[tuple[Axis, ...], Block, list[Amounts]]:
+        """Return the axes of a request, the rows as cells, and the amounts of these."""
         rows = self._rows(request, answer)
         pairs = axes_of(
             self._source, request, rows, self._column_alias, extra_values=extra_values
@@ -600,12 +613,17 @@ class _ScanPlan:
             key=rows["key"].to_numpy().astype(np.uint64),
             weight=weight,
             sketch=self._sketch(request, rows) if self._width else None,
-            amounts=tuple(self._amounts(request, rows)),
         )
         axes = tuple(axis for axis, _ in pairs)
+        return axes, cells, list(self._amounts(request, rows))
+
+    def grouped(
+        self, request: Request, axes: tuple[Axis, ...], rows: Block, amounts: list[Amounts]
+    ) -> Block:
+        """Return the finest cells that rows make up; the list of amounts is emptied."""
         sizes = tuple(axis.levels[0].size for axis in axes)
         is_distinct = self._is_grouped and self._wanted(request) in self._sets
-        return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+        return group(rows, sizes, self.key_range, is_distinct=is_distinct, apart=amounts)
 
     def _are_nearly_all_apart(self, records: str) -> bool:
         """Whether records are few, and most alone in their cell: grouping them saves little."""
@@ -852,10 +870,16 @@ def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArra
     return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
 
 
-def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: int) -> Cells:
-    """Roll the finest cells up to all wanted levels and lay them out as one list."""
+def _cells(finest: list[Any], request: Request, key_range: int) -> Cells:
+    """Roll the finest cells up to all wanted levels and lay them out as one list.
+
+    The list of axes and cells is emptied: cells that are laid out make room for others.
+    """
+    axes, block = finest
+    finest.clear()
     level_sets = request.level_sets([len(axis.levels) for axis in axes])
-    blocks = roll_up(axes, finest, level_sets, key_range)
+    blocks = roll_up(axes, block, level_sets, key_range)
+    del block
     parts = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
     return lay_out(axes, parts, level_sets, key_range=key_range)
 

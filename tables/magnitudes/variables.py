@@ -19,7 +19,7 @@ from tables.magnitudes.exact import (
     value_sql,
     without_tiny,
 )
-from tables.magnitudes.limbs import limbs_of, modulo_sql
+from tables.magnitudes.limbs import lean_limbs, limbs_of, modulo_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -231,7 +231,7 @@ class Variable:
 
     def _read_sum(self, rows: pa.Table, name: str, exact: ExactSql) -> ExactSum:
         column = self._answer(rows, name)
-        limbs = limbs_of(column) if exact.is_wide else (column.to_numpy(),)
+        limbs = lean_limbs(limbs_of(column)) if exact.is_wide else (column.to_numpy(),)
         return ExactSum(limbs=limbs, decimals=exact.decimals)
 
     @property
