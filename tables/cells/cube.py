@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 _MOST_SHOWN = 5  # pairs of look-alikes
 _MOST_LOOKED_AT = 100_000  # texts of a column of a filter
 _MOST_KEPT = 2_000_000  # amounts of records that DuckDB does not group where most are apart
+_MOST_GATHERED = 20_000_000  # records that are handed over to find the largest among them
 _FEW_ALIKE = 3  # so many records in a cell on average, or more, are worth grouping
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
@@ -503,6 +504,7 @@ class _ScanPlan:
         outer = [*self._column_alias.values(), *self._flags.values()]
         self._outer = outer
         whole = len(self._sets) == 1
+        gathers = whole and within is None and self._has_many_records()
         packing, values = pack(source, self._column_alias) if whole else ("", {})
         group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
         selected = [
@@ -517,6 +519,7 @@ class _ScanPlan:
             ),
         ]
         for variable in self._variables.values():
+            variable.gathers = gathers and variable.is_slow
             selected += variable.aggregates(self.key_range)
         records = f"SELECT {', '.join(inner)} FROM {_within(source, within)} {where}"
         self._records = records
@@ -548,8 +551,51 @@ class _ScanPlan:
     ) -> pa.Table:
         """Ask for the finest cells of all requests."""
         rows = self._source.arrow(self.sql, self.parameters, beside=beside, progress=progress)
-        variables = [variable for variable in self._variables.values() if variable.is_apart]
-        return self._with_largest(rows, variables) if variables else rows
+        variables = self._variables.values()
+        if gathering := [variable for variable in variables if variable.gathers]:
+            rows = self._with_gathered(rows, gathering)
+        apart = [variable for variable in variables if variable.is_apart]
+        return self._with_largest(rows, apart) if apart else rows
+
+    def _has_many_records(self) -> bool:
+        """Whether records are so many that arrays find the largest sooner, and fit memory."""
+        source = self._source
+        records = source.n_records or 0
+        is_many = records * len(self._variables) > _MOST_KEPT
+        fits = records <= _MOST_GATHERED and not source.has_memory_limit
+        return is_many and fits and source.cells is None
+
+    def _with_gathered(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
+        """Add the largest contributions, found among all records that contribute."""
+        (grouping,) = self._sets
+        columns: dict[str, str] = {}
+        for variable in variables:
+            columns |= variable.gathered()
+        same = [f"r.{name} IS NOT DISTINCT FROM b.{name}" for name in sorted(grouping)]
+        contributes = " OR ".join(variable.contributes for variable in variables)
+        select_list = ", ".join(f"{sql} AS {quote(name)}" for name, sql in columns.items())
+        records = self._source.arrow(
+            f"SELECT b.row AS row, coalesce(k, 0) AS k, {select_list} FROM ({self._records}) r "
+            f"JOIN {self._source.beside} b ON {' AND '.join(same or ['true'])} "
+            f"WHERE {contributes}",
+            self.parameters,
+            beside=pa.table(
+                {
+                    "row": pa.array(np.arange(rows.num_rows, dtype=np.int32)),
+                    **{name: rows[name] for name in sorted(grouping)},
+                }
+            ),
+        )
+        arrays = {}
+        for name in records.column_names:  # one by one: all together fill the memory twice
+            arrays[name] = records[name].to_numpy()
+            records = records.drop_columns([name])
+        row = arrays.pop("row")
+        for variable in variables:
+            lists = variable.lists(arrays, row=row, rows=rows.num_rows)
+            for name, array in lists.items():
+                rows = rows.append_column(name, array)
+        return rows
 
     def _with_largest(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         """Add the largest contributions, of the few records that may be among them."""

@@ -147,6 +147,7 @@ class Source:
         self._aside = threading.Lock()
         self._numbers = itertools.count()
         self.is_prepared = False
+        self.has_memory_limit = False
         self.n_records: int | None = None  # once a scan has counted them
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
@@ -842,7 +843,7 @@ def open_source(
             source = _open_object(connection, data, spill.path)
         source.label = label or source.label
         if memory_limit is not None:
-            source.is_prepared = True
+            source.is_prepared = source.has_memory_limit = True
         source._sweep = weakref.finalize(source, stack.pop_all().close)  # noqa: SLF001
     return source
 
