@@ -118,16 +118,19 @@ def suppression(given: dict[str, Any], language: str) -> str:
 
 def tables(given: dict[str, Any], language: str) -> str:
     """Return the picture of first tables in one language: a line for each number of records."""
-    words, scale = given[language], Scale((2.8, 8.5), (-1.0, 3.0))
+    words, scale = given[language], Scale((2.8, 8.5), (-1.4, 3.0))
     lines, texts = [], []
     for line, stroke in zip(given["lines"], STROKES, strict=True):
         records = number(line["records"], language)
         points = list(zip(line["cells"], line["seconds"], strict=True))
         texts.append(words["line"].format(records=records, told=told(words, points, language)))
         lines += scale.line(points, stroke=stroke)
-        x, y = scale.across(points[-1][0]), scale.height(points[-1][1])
+        x, y = scale.across(points[0][0]), scale.height(points[0][1])
         label = words["records"].format(records=records)
-        lines.append(f'<text x="{x:.1f}" y="{y - 10:.1f}" text-anchor="end">{label}</text>')
+        lines.append(f'<text x="{x + 8:.1f}" y="{y - 14:.1f}">{label}</text>')
+        if line["missing"]:
+            x, y = scale.across(points[-1][0]), scale.height(points[-1][1])
+            lines.append(f'<text x="{x + 8:.1f}" y="{y - 12:.1f}">{words["beyond"]}</text>')
         if missing := [number(cells, language) for cells in line["missing"]]:
             texts.append(words["missing"].format(records=records, cells=", ".join(missing)))
     description = " ".join([words["description"], *texts])
