@@ -119,7 +119,8 @@ def suppression(given: dict[str, Any], language: str) -> str:
 def tables(given: dict[str, Any], language: str) -> str:
     """Return the picture of first tables in one language: a line for each number of records."""
     words, scale = given[language], Scale((2.8, 8.5), (-1.4, 3.0))
-    lines, texts = [], []
+    lines: list[str] = []
+    texts: list[str] = []
     for line, stroke in zip(given["lines"], STROKES, strict=True):
         records = number(line["records"], language)
         points = list(zip(line["cells"], line["seconds"], strict=True))

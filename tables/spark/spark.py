@@ -215,7 +215,7 @@ class SparkSource(Source):
 
         self._run(work)
 
-    def key_tally(self, words: str) -> None:  # noqa: ARG002  (workers hash)
+    def key_tally(self, words: str) -> None:
         """Return nothing: workers hash the keys, and a scan counts them."""
 
     def keyed_hash(
