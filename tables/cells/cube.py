@@ -122,9 +122,9 @@ def cube(
         scan_s += time.perf_counter() - start
         require_discrete(source, batch, partial(plan.counts, answers[0]))
         finest = []
-        for request in batch:
+        for number, request in enumerate(batch, start=1):
             axes, rows, amounts = plan.read(request, answers[0])
-            if request is batch[-1]:
+            if number == len(batch):
                 answers.clear()  # as large as the cells: make room before they are grouped
             finest.append([axes, plan.grouped(request, axes, rows, amounts)])
             del rows
