@@ -24,6 +24,7 @@ from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
 from footing.messages import Message, Name
+from tables.cells.parts import join_parts
 from tables.filtering.filters import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -118,6 +119,30 @@ class Protected(Disclosive):
             counts=cells.counts,
             sums=cells.sums,
             cautions=cautions,
+        )
+
+    @classmethod
+    def of_parts(
+        cls,
+        name: str,
+        request: TableRequest,
+        parts: Sequence[ProtectedCells],
+        *,
+        cell_request: Request,
+        table: PublishedTable,
+    ) -> Self:
+        """Put all parts of a streamed table together, as if it had been made at once."""
+        cells, order = join_parts([part.cells for part in parts], cell_request)
+        return cls(
+            name=name,
+            request=request,
+            cells=cells,
+            table=table,
+            counts=np.concatenate([part.counts for part in parts])[order],
+            sums={
+                variable: np.concatenate([part.sums[variable] for part in parts])[order]
+                for variable in parts[0].sums
+            },
         )
 
 

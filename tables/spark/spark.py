@@ -102,6 +102,7 @@ class SparkSource(Source):
         self._numbers = itertools.count()
         self.is_prepared = True
         self.n_records = None
+        self.has_memory_limit = False
         self.files = described.files
         self.label = described.label
         self.orders = described.orders
@@ -213,6 +214,9 @@ class SparkSource(Source):
             frame.write.option("compression", "zstd").parquet(_far(place))
 
         self._run(work)
+
+    def key_tally(self, words: str) -> None:
+        """Return nothing: workers hash the keys, and a scan counts them."""
 
     def keyed_hash(
         self,

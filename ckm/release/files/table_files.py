@@ -26,7 +26,7 @@ from ckm.release.files.place import require_place
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
-from footing.messages import Enumeration, Message, Name, named, said
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.places import as_connectors_know, is_below, is_matched
 
 if TYPE_CHECKING:
@@ -261,25 +261,41 @@ class TableFiles:
 
 def _require_parts(job: Job) -> None:
     """Refuse what needs a whole table at once, where tables are streamed."""
-    needs: dict[str, bool] = {
-        f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")
-    }
-    needs |= {
-        "additive = true": job.output.additive,
-        f'engine = "{job.data.engine}"': job.data.engine == "spark",
-        Message("a quantile"): any(t.quantiles for t in job.tables.values()),
-    }
-    needs |= {
-        Message("the format {kind!r}", kind=Name(kind)): kind not in _ROOMY
+    problems: list[Message] = []
+    if job.suppression:
+        problems.append(
+            Message("[suppression] chooses hidden cells by all cells of linked tables.")
+        )
+    if job.rounding:
+        problems.append(
+            Message("[rounding] chooses the multiples of all cells of a table together.")
+        )
+    if job.output.additive:
+        problems.append(
+            Message("additive = true changes the counts of all cells of a table together.")
+        )
+    if job.data.engine == "spark":
+        problems.append(
+            Message(
+                'engine = "spark" brings all cells to this machine at once, or, with place, '
+                "leaves them to the workers."
+            )
+        )
+    if any(table.quantiles for table in job.tables.values()):
+        problems.append(
+            Message("A quantile is found in the values of all records of a table at once.")
+        )
+    problems += [
+        Message("A file of the format {kind!r} is written from a whole table.", kind=Name(kind))
         for kind in job.output.formats
-    }
-    if wrong := [what for what, is_there in needs.items() if is_there]:
+        if kind not in _ROOMY
+    ]
+    if problems:
         raise ConfigError(
             Message(
-                "{key} under [output] does not go with {wrong}: that needs whole tables in "
-                "the memory of this machine.",
+                "{key} under [output] does not go with this job: {problems}",
                 key=Name("stream = true"),
-                wrong=Enumeration(" and ", map(named, wrong)),
+                problems=joined(" ", problems),
             ),
             hint=Message(
                 "leave one of them out; its formats are {formats}", formats=Name.each(_ROOMY)
