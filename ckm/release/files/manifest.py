@@ -70,7 +70,10 @@ def _measure_words(name: str, *, is_original: bool) -> str:
     if statistic == "sum" and variable:
         return f"Sum of {variable!r}"
     if statistic == "mean" and variable:
-        of_published = ": published sum over published count, none where that is 0"
+        of_published = (
+            ": published sum over published count, weighted where records have weights; none "
+            "where the published number of records is too small"
+        )
         return f"Mean of {variable!r}" + ("" if is_original else of_published)
     if statistic == "median" and variable:
         return f"Median of {variable!r}"
