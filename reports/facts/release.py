@@ -120,6 +120,8 @@ class TableFact:
         What was written.
     first_rows
         The first published rows; None where workers wrote the table.
+    population
+        Which records it counts, for readers; empty where these are all.
     """
 
     name: str
@@ -134,6 +136,7 @@ class TableFact:
     margins: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -609,6 +612,7 @@ class PublicTableFact:
     published: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

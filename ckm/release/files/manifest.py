@@ -31,6 +31,7 @@ class TableRecord:
     files: tuple[FileFact, ...]
     seconds: float
     first_rows: FirstRowsFact | None = None
+    population: str | Mapping[str, str] = ""
 
 
 def describe_columns(
@@ -111,6 +112,7 @@ def public_manifest(
             {
                 "name": table.name,
                 "title": table.title,
+                **({"population": table.population} if table.population else {}),
                 "rows": table.rows,
                 "columns": [
                     {"name": name, "type": kind, "description": words}

@@ -81,6 +81,7 @@ def _table_fact(job: Job, table: TableRecord) -> PublicTableFact:
         # The page shows no hashes: that of a table may be that of an input of the same bytes.
         files=tuple(replace(file, sha256="") for file in table.files),
         first_rows=first,
+        population=job.population_of(table.name),
     )
 
 

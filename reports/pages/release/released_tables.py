@@ -29,6 +29,7 @@ def list_of_tables(words: Words, facts: PublicFacts, *, has_anchors: bool = Fals
     def named(table: PublicTableFact) -> Cell:
         title = words.text(table.title) or table.name
         by = ", ".join(map(words.text, table.dimensions))
+        by += f". {words.text(table.population)}" if table.population else ""
         links = ((title, anchor[table.name]),) if table.name in anchor else ()
         return Cell(text=title, small=by, links=links)
 
@@ -90,7 +91,7 @@ def _rows_of(
     labels = {place: words.text(name) for place, name in enumerate(first.dimensions)}
     measures = {place: words.text(name) for place, name in enumerate(first.measures)}
     shown = len(first.categories)
-    notes = []
+    notes = [words.text(table.population)] if table.population else []
     if shown < table.published:
         notes.append(
             words.say(
