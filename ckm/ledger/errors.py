@@ -66,7 +66,8 @@ class ManyCountsError(CkmError):
                 maximum=maximum,
             ),
             hint=Message(
-                "leave out tables or margins, or ask for those that were published before"
+                "leave out tables or margins; cells that were published before of the same "
+                "records do not count again, those of other records, as of another year, do"
             ),
         )
 

@@ -12,6 +12,7 @@ from typing import Literal, Self
 import numpy as np
 
 from ckm.errors import ConfigError
+from ckm.ledger.appearances import Appearance
 from ckm.ledger.definition import Definition
 from ckm.ledger.protection import ANOTHER_NOISE, CellProtection
 from ckm.ledger.record_sets.entry import Entry
@@ -375,27 +376,28 @@ class Ledger:
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.check(submission)
 
-    def definitions(self, histories: Collection[str]) -> Iterator[Definition]:
-        """Give the definitions of the tables recorded in some histories, in order.
+    def appearances(
+        self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
+    ) -> Iterator[Appearance]:
+        """Give the tables recorded in some histories, then new ones, and what is new in each.
 
         Parameters
         ----------
-        histories
-            Their names.
+        entries, history, also
+            As for `check`.
 
         Yields
         ------
-        Definition
-            What each table is.
+        Appearance
+            The recorded tables in order, then the new ones.
 
         Examples
         --------
-        >>> list(ledger.definitions({"public"}))  # doctest: +SKIP
-        []
+        >>> list(ledger.appearances([entry]))  # doctest: +SKIP
+        [Appearance(…)]
         """
-        for row in self._store.rows(is_open=True):
-            if row.history in histories:
-                yield Definition.read(row.definition)
+        self._writer.refresh()
+        return self._histories.appearances(entries, list(dict.fromkeys([history, *also])))
 
     def second_methods(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()

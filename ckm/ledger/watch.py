@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from ckm.ledger.appearances import n_counts_with_a_record
@@ -259,9 +258,9 @@ class Watch:
         >>> watch.n_counts_with_a_record()  # doctest: +SKIP
         4
         """
-        recorded = self._ledger.definitions({self._history, *self._also})
-        new = (entry.definition for entry in self._entries)
-        return n_counts_with_a_record(itertools.chain(recorded, new))
+        return n_counts_with_a_record(
+            self._ledger.appearances(self._entries, history=self._history, also=self._also)
+        )
 
     def standing(self) -> tuple[ThinPair, ...]:
         """Find the thin differences that the tables seen added when recorded before.
