@@ -376,6 +376,22 @@ class Ledger:
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.check(submission)
 
+    def other_histories(self, histories: Collection[str]) -> list[str]:
+        """Return the names of further histories that have tables.
+
+        Parameters
+        ----------
+        histories
+            Those that are left out.
+
+        Examples
+        --------
+        >>> ledger.other_histories(["public"])  # doctest: +SKIP
+        ['researchers']
+        """
+        recorded = {row.history for row in self._store.rows(is_open=True)}
+        return sorted(recorded - set(histories))
+
     def appearances(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
     ) -> Iterator[Appearance]:

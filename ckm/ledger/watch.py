@@ -262,6 +262,16 @@ class Watch:
             self._ledger.appearances(self._entries, history=self._history, also=self._also)
         )
 
+    def other_histories(self) -> list[str]:
+        """Return the histories of the ledger with which the tables seen are not compared.
+
+        Examples
+        --------
+        >>> watch.other_histories()  # doctest: +SKIP
+        ['public']
+        """
+        return self._ledger.other_histories([self._history, *self._also])
+
     def standing(self) -> tuple[ThinPair, ...]:
         """Find the thin differences that the tables seen added when recorded before.
 

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ckm.formats.words import MISSING
 from ckm.ledger.definition import Definition
 from footing.arrays import Flags, Integers, Words
 from tables import Cells
@@ -67,6 +68,11 @@ class CellName:
             left_out = ", ".join(f"{column}={label}" for column, label in self.without)
             words = f"{words} without {left_out}"
         return words or "all records"
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether one of its categories is that of records without a value."""
+        return any(label == MISSING for _, label in (*self.categories, *self.without))
 
     @property
     def row(self) -> tuple[str, ...]:
