@@ -671,6 +671,8 @@ class PublicFacts:
         Whether published parts add up to their totals.
     continuous
         Dimensions that a rule forbids, and who allowed them, when and why.
+    has_decided_limits
+        Whether the office decided the limits of the checks, and did not leave them as drafted.
     """
 
     id: str
@@ -689,6 +691,7 @@ class PublicFacts:
     keeps_positive: bool = False
     adds_up: bool = False
     continuous: tuple[ExceptionFact, ...] = ()
+    has_decided_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -789,6 +792,7 @@ class ReleaseFacts:
             has_amounts=any(fact.variable for fact in self.amounts),
             has_zeroed_sums=any(fact.zero_with_count for fact in self.noise.amounts),
             continuous=tuple(one for one in self.exceptions if one.continuous is not None),
+            has_decided_limits=self.has_limits and self.decided is not None,
         )
 
 

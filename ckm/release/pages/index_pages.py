@@ -67,6 +67,7 @@ def _index_facts(
         margin=pages.margin,
         pages=tuple(pages.public),
         is_original=is_original,
+        adds_up=is_original or job.output.additive or job.rounding is not None,
     )
 
 
