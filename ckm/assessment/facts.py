@@ -271,4 +271,5 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         cells=len(table.cells),
         files=record.files,
         first_rows=record.first_rows,
+        population=job.population_of(record.name),
     )

@@ -379,7 +379,8 @@ class Protection:
     ) -> dict[str, Floats]:
         """Return the published sums and means of cells.
 
-        A mean is the published sum over the published count, whether or not these are shown.
+        A mean is the published sum over the published count, weighted where the data have a
+        weight, whether or not these are shown. The unweighted count says whether there is one.
         """
         if not sums:
             return {}
@@ -392,7 +393,9 @@ class Protection:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
-                numbers[measure] = total if is_sum else published_mean(total, divisor, noise)
+                numbers[measure] = (
+                    total if is_sum else published_mean(total, divisor, published, noise)
+                )
         return numbers
 
     def _quantiles(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from ckm.ledger.appearances import n_counts_with_a_record
@@ -314,9 +313,19 @@ class Watch:
         >>> watch.n_counts_with_a_record()  # doctest: +SKIP
         4
         """
-        recorded = self._ledger.definitions({self._history, *self._also})
-        new = (entry.definition for entry in self._entries)
-        return n_counts_with_a_record(itertools.chain(recorded, new))
+        return n_counts_with_a_record(
+            self._ledger.appearances(self._entries, history=self._history, also=self._also)
+        )
+
+    def other_histories(self) -> list[str]:
+        """Return the histories of the ledger with which the tables seen are not compared.
+
+        Examples
+        --------
+        >>> watch.other_histories()  # doctest: +SKIP
+        ['public']
+        """
+        return self._ledger.other_histories([self._history, *self._also])
 
     def standing(self) -> tuple[ThinPair, ...]:
         """Find the thin differences that the tables seen added when recorded before.

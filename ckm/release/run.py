@@ -271,6 +271,7 @@ class ReleaseDraft:
             files=files,
             seconds=seconds,
             first_rows=self.files.first_rows(name, table) if paths else None,
+            population=job.population_of(name, languages=job.output.languages),
         )
         self.tables.append(record)
 

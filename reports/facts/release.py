@@ -120,6 +120,8 @@ class TableFact:
         What was written.
     first_rows
         The first published rows; None where workers wrote the table.
+    population
+        Which records it counts, for readers; empty where these are all.
     """
 
     name: str
@@ -134,6 +136,7 @@ class TableFact:
     margins: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -609,6 +612,7 @@ class PublicTableFact:
     published: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -667,6 +671,8 @@ class PublicFacts:
         Whether published parts add up to their totals.
     continuous
         Dimensions that a rule forbids, and who allowed them, when and why.
+    has_decided_limits
+        Whether the office decided the limits of the checks, and did not leave them as drafted.
     """
 
     id: str
@@ -685,6 +691,7 @@ class PublicFacts:
     keeps_positive: bool = False
     adds_up: bool = False
     continuous: tuple[ExceptionFact, ...] = ()
+    has_decided_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -791,6 +798,7 @@ class ReleaseFacts:
             has_amounts=any(fact.variable for fact in self.amounts),
             has_zeroed_sums=any(fact.zero_with_count for fact in self.noise.amounts),
             continuous=tuple(one for one in self.exceptions if one.continuous is not None),
+            has_decided_limits=self.has_limits and self.decided is not None,
         )
 
 

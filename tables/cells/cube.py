@@ -773,7 +773,10 @@ class _ScanPlan:
                 raise DataError(
                     Message("Some records have no value in {column!r}.", column=Name(column)),
                     hint=Message(
-                        'filter them out with where, or pass over them: missing_values = "skip"'
+                        'leave them out: where = "{column} is not missing"; a table of sums, '
+                        "without means and quantiles, may pass over them instead: "
+                        'missing_values = "skip"',
+                        column=Name(column),
                     ),
                 )
             yield variable.read(rows, top=request.top)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ckm.ledger.appearances import Appearance
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
@@ -180,6 +181,50 @@ class Histories:
                 Message("An entry of the ledger is gone."), hint=Message("restore the ledger")
             )
         return record
+
+    def appearances(
+        self, entries: Sequence[Entry], histories: Sequence[str]
+    ) -> Iterator[Appearance]:
+        """Yield the tables of some histories, then new ones, and what is new in each.
+
+        Sets that two histories have count in the first of them.
+        """
+        places = {name: place for place, name in enumerate(histories)}
+        for row in self._store.rows(is_open=True):
+            if row.history in places:
+                record = self.record(row.number)
+                before = histories[: places[row.history]]
+                is_new = ~self._any_knows(before, record.identity)
+                levels = {
+                    name: max(len(columns), 1 + max(own, default=0))
+                    for name, (columns, _), own in zip(
+                        record.definition.dimensions,
+                        record.axes,
+                        record.levels or [()] * len(record.axes),
+                        strict=False,
+                    )
+                }
+                yield Appearance(
+                    definition=record.definition,
+                    digest=row.digest,
+                    levels=levels,
+                    new=record.combinations(is_new),
+                )
+        identities = [np.zeros(0, np.uint64), *(entry.identity for entry in entries)]
+        is_first = np.zeros(sum(map(len, identities)), bool)
+        is_first[np.unique(np.concatenate(identities), return_index=True)[1]] = True
+        start = 0
+        for entry in entries:
+            is_new = is_first[start : start + len(entry)]
+            start += len(entry)
+            is_new = is_new & ~self._any_knows(histories, entry.identity) & entry.is_compared
+            yield Appearance(definition=entry.definition, new=entry.combinations(is_new))
+
+    def _any_knows(self, histories: Sequence[str], identities: Words) -> Flags:
+        is_known = np.zeros(len(identities), bool)
+        for name in histories:
+            is_known |= self.index(name).knows(identities)
+        return is_known
 
     def compare(
         self, submission: Submission, *, accepted: Pending, threshold: int

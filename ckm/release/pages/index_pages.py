@@ -74,6 +74,7 @@ def _index_facts(
         pages=tuple(pages.public),
         is_original=is_original,
         are_stored=job.output.place is not None,
+        adds_up=is_original or job.output.additive or job.rounding is not None,
     )
 
 
@@ -88,6 +89,7 @@ def _table_fact(job: Job, table: TableRecord) -> PublicTableFact:
         # The page shows no hashes: that of a table may be that of an input of the same bytes.
         files=tuple(replace(file, sha256="") for file in table.files),
         first_rows=first,
+        population=job.population_of(table.name),
     )
 
 
