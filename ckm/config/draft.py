@@ -439,6 +439,8 @@ def _text(
         ),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
+        *_ledger(draft),
+        "",
         *_limits(draft),
     ]
     if draft.hierarchies:
@@ -733,6 +735,23 @@ def _secret(folder: Path) -> _Noted:
     return _setting(
         setting, Message("made once by ckm keys secret secret.key; without it CKM_SECRET")
     )
+
+
+def _ledger(draft: JobDraft) -> list[_Noted]:
+    """Write the ledger, as a comment where stored keys may be too short for it.
+
+    Tables with small areas differ by few people nearly always: a draft that refused them would
+    release nothing before the office has decided.
+    """
+    mark = "# " if any(name in _STORED for name in draft.unique) else ""
+    section = Message("refuses other noise on records that were published before")
+    file = Message("one file for all jobs of these data, beside the secret")
+    policy = Message('decide: tables that differ by one person: told, or refused by "refuse"')
+    return [
+        _setting(f"{mark}[ledger]", section),
+        _setting(f'{mark}path = "ledger.db"', file),
+        _setting(f'{mark}policy = "flag"', policy),
+    ]
 
 
 def _columns(draft: JobDraft, used: set[str]) -> list[_Noted]:

@@ -2,6 +2,7 @@ import json
 import re
 import shlex
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -179,7 +180,8 @@ def test_comments_alone_are_in_the_language_of_the_reader(folder):
     assert "[ptable]                       # à décider\N{NO-BREAK SPACE}: combien" in french
     same = set(english.splitlines()) & set(french.splitlines())
     shown = {line for line in same if "#" in line and "categ" not in line}
-    assert all(line.startswith(("sex = ", '# "income"', "# ")) for line in shown), shown
+    alike = ("sex = ", '# "income"', "# ")
+    assert all(line.startswith(alike) for line in shown), shown
     assert (
         '# "code": integer, 60 valeurs, répartit les enregistrements comme "commune"' in french
     )
@@ -220,6 +222,11 @@ def test_the_draft_of_the_demonstration_is_released_as_it_is(folder):
     found = keyed_and_checked()
     assert [table["name"] for table in found["tables"]] == [t["name"] for t in job["table"]]
     assert run("release", "job.toml", "-o", "out").exit_code == 0
+    text = Path("job.toml").read_text(encoding="utf-8")
+    Path("job.toml").write_text(text.replace("variance = 3.0", "variance = 2.5"), "utf-8")
+    again = run("release", "job.toml", "-o", "again")
+    assert again.exit_code == 2
+    assert "The tables in the ledger have another noise" in again.stderr
 
 
 @pytest.mark.slow
