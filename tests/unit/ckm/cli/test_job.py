@@ -116,7 +116,7 @@ def test_a_draft_says_which_columns_are_refused_and_why(folder):
 
 def test_a_draft_of_groups_alone_says_of_no_column_that_it_is_refused(folder):
     table = pa.table({"sex": ["F", "M"] * 300, "code": [f"c{n % 120}" for n in range(600)]})
-    assert "refused" not in drafted(table)[1]
+    assert "are refused" not in drafted(table)[1]
 
 
 @pytest.mark.slow
@@ -369,3 +369,16 @@ def test_a_drafted_service_replaces_no_file(tmp_path, monkeypatch):
     assert run("service", "init", "people.parquet").exit_code == 0
     assert run("service", "init", "people.parquet").exit_code == 2
     assert run("service", "init", "people.parquet", "--force").exit_code == 0
+
+
+def test_the_draft_of_a_service_has_the_bands_that_it_names_and_no_sums(folder):
+    table = people(income=np.random.default_rng(3).lognormal(7, 1, N).round())
+    pq.write_table(table, "people.parquet")
+    text = draft_job("people.parquet", output=folder / "service.toml", is_service=True).text
+    assert '# name = "income_bands"' in text.split("# The columns of the data")[0]
+    line = next(one for one in text.splitlines() if one.startswith('# "income"'))
+    assert line.endswith('a dimension once cut into bands, see "income_bands" above')
+    assert "sum:" not in text
+    block = text[text.index("# [[variable]]") :].split("\n\n")[0]
+    offered = tomllib.loads(re.sub(r"(?m)^# ", "", block))["variable"]
+    assert offered[0]["of"] == "income"
