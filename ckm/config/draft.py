@@ -794,6 +794,13 @@ def _amounts(draft: JobDraft, name: str, *, has_sums: bool) -> list[Message]:
     return facts
 
 
+def _shorter(codes: Sequence[str]) -> list[Message]:
+    """Name codes that may have lost a zero."""
+    few = Name(", ".join(map(_quoted, codes[:_MOST_NAMED])))
+    text = Message("decide: {codes} shorter than the others: a zero lost?", codes=few)
+    return [text] if codes else []
+
+
 def _columns(draft: JobDraft, used: set[str], *, has_sums: bool = True) -> list[_Noted]:
     nested = {c: name for name, chain in draft.hierarchies.items() for c in chain}
     lines = []
