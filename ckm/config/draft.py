@@ -834,12 +834,6 @@ def _columns(draft: JobDraft, used: set[str], *, has_sums: bool = True) -> list[
             facts += _amounts(draft, name, has_sums=has_sums)
         elif column.kind == "date" and column.distinct > _FEW:
             facts.append(Message('a dimension by width = "year" or "month" of a [[variable]]'))
-        if name in draft.shorter:
-            few = ", ".join(map(_quoted, draft.shorter[name][:_MOST_NAMED]))
-            facts.append(
-                Message(
-                    "decide: {codes} shorter than the others: a zero lost?", codes=Name(few)
-                )
-            )
+        facts += _shorter(draft.shorter.get(name, []))
         lines.append(_Noted(f"# {_quoted(name)}: {column.kind}, ", tuple(facts)))
     return lines
