@@ -609,6 +609,7 @@ class PublicTableFact:
     published: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    suppressed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -539,6 +539,9 @@ def _measure_record(
     return record
 
 
+_SOLVER_ERROR = 1e-9
+
+
 def _write_audits(
     internal: Path, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
 ) -> tuple[FileFact, ...]:
@@ -578,6 +581,9 @@ def _intervals(
         for axis, rank in zip(cells.axes, cells.ranks, strict=True)
         for texts in axis.labels
     ]
+    # What solvers leave of a zero is far below any digit of the other numbers of the line.
+    largest = np.fmax(np.abs(values), np.nanmax(np.abs(ends), axis=1, initial=0))
+    ends[np.abs(ends) <= _SOLVER_ERROR * largest[:, None]] = 0
     for row in np.flatnonzero(hidden_cells.hidden[place]).tolist():
         cell = place[row]
         yield [

@@ -89,14 +89,14 @@ def _rows_of(
     lines = Lines(words, list(zip(first.categories, first.numbers, strict=True)))
     labels = {place: words.text(name) for place, name in enumerate(first.dimensions)}
     measures = {place: words.text(name) for place, name in enumerate(first.measures)}
-    shown = len(first.categories)
+    shown, rows = len(first.categories), table.published + table.suppressed
     notes = []
-    if shown < table.published:
+    if shown < rows:
         notes.append(
             words.say(
                 "The first %(shown)s of %(rows)s rows; all are in the files.",
                 shown=words.numbers.count(shown),
-                rows=words.numbers.count(table.published),
+                rows=words.numbers.count(rows),
             )
         )
     if any("" in numbers for numbers in first.numbers):
