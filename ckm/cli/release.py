@@ -271,5 +271,7 @@ def _show(terminal: Terminal, done: Release) -> None:
             for measure in done.measures
         ),
         left=("measure", "method"),
-        title=Message("Cells, for inside use only"),
+        title=Message("Cells, for inside use only; those of the same records counted once")
+        if any(measure["cells"] < done.cells for measure in done.measures)
+        else Message("Cells, for inside use only"),
     )
