@@ -181,7 +181,12 @@ def _numbers_of(facts: PublicFacts) -> set[str]:
     texts |= {f"{value:g}" for _, value in walk(facts) if isinstance(value, float)}
     texts |= {number.lstrip("0") for number in _NUMBER.findall(facts.date)[-1:]}  # the day
     outcomes = Counter(facts.checks.values())
-    sums = (len(facts.tables), sum(table.published for table in facts.tables))
+    sums = (
+        len(facts.tables),
+        sum(table.published for table in facts.tables),
+        sum(table.suppressed for table in facts.tables),
+        *(table.published + table.suppressed for table in facts.tables),
+    )
     numbers = (*sums, len(facts.checks), *outcomes.values())
     return texts | set(CONSTANTS) | set(map(str, numbers))
 

@@ -104,6 +104,7 @@ def init(
         )
     else:
         _warn_of_identifier(terminal, output)
+    _warn_of_shorter_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -154,6 +155,7 @@ def service_init(
     write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
     if not draft.unique:
         _warn_of_identifier(terminal, output)
+    _warn_of_shorter_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -235,6 +237,14 @@ def service_map(
             ),
         )
     click.echo(str(output))
+
+
+def _warn_of_shorter_codes(terminal: Terminal, draft: "JobDraft") -> None:
+    """Say which codes may have lost a zero in a spreadsheet."""
+    from ckm.release.files.table_files import lost_zeros_caution
+
+    for column, codes in draft.shorter.items():
+        terminal.warn("codes", lost_zeros_caution(column, codes))
 
 
 def _warn_of_identifier(terminal: Terminal, output: Path) -> None:

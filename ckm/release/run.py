@@ -24,6 +24,7 @@ from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
     public_manifest,
+    suppressed_rows,
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
@@ -272,6 +273,7 @@ class ReleaseDraft:
             seconds=seconds,
             first_rows=self.files.first_rows(name, table) if paths else None,
             population=job.population_of(name, languages=job.output.languages),
+            suppressed=suppressed_rows(table) if self._is_original else 0,
         )
         self.tables.append(record)
 

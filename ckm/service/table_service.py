@@ -40,6 +40,7 @@ _SPENT = Finding(
     rule="project_spent",
     tries=("project_spent_try", "project_coarser_try", "project_officer_try"),
 )
+_ALONE = Finding(rule="filter_alone", tries=_SPENT.tries)
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
 _MAX_ATTEMPTS = 20
@@ -179,10 +180,14 @@ class TableService:
         # Guessing has the budget of a stranger.
         return f"wrong token {address}", self.service.limits.per_hour("public")
 
+    def per_hour(self, caller: Caller) -> int:
+        """Return how many requests of an hour a caller has."""
+        return caller.requests_per_hour or self.service.limits.per_hour(caller.role)
+
     def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
         """Take a request from a caller's budget."""
         limits = self.service.limits
-        limit = caller.requests_per_hour or limits.per_hour(caller.role)
+        limit = self.per_hour(caller)
         return self._rates.take(
             caller.id, limit=limit, per_day=limits.requests_per_day, cost=cost
         )
@@ -293,13 +298,18 @@ class TableService:
         return answer
 
     def _spent(self, query: Query, *, caller: Caller) -> Finding | None:
-        """Account a filtered query to its caller's project; tell whether that has no room."""
+        """Account a filtered query to its caller's project; tell whether that has no room.
+
+        A table that no project could have is refused as such: the account has no part in it.
+        """
         if self._projects is None or caller.role == "officer":
             return None
         sets = self._filtered_sets.of(query)
         judge = self._filtered_sets.admissible
         if not sets or self._projects.take(caller.account, sets, judge=judge):
             return None
+        if judge([], sets) is None:
+            return _ALONE
         logger.warning(Message("project spent"), extra={"account": caller.account})
         return _SPENT
 
@@ -326,7 +336,7 @@ class TableService:
         limits, cost = self.service.limits, self.service.limits.thin_difference_cost
         if not cost:
             return None
-        per_hour = caller.requests_per_hour or limits.per_hour(caller.role)
+        per_hour = self.per_hour(caller)
         refusals = {"limit": max(1, per_hour // cost)}
         if limits.requests_per_day is not None:
             refusals["per_day"] = max(1, limits.requests_per_day // cost)

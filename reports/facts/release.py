@@ -613,6 +613,7 @@ class PublicTableFact:
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
     population: Text = ""
+    suppressed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.formats.words import MISSING
 from ckm.ledger.definition import Definition
 from footing.arrays import Flags, Integers, Words
 from tables import Cells
 from tables.cells.axes import Axis
 from tables.cells.places import level_of
+from tables.request import MISSING
 
 Whole = NDArray[np.integer]
 #: Dimensions, each with a level: what a margin shows.

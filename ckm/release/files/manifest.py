@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from footing.data_files import read_data
 from footing.serialisation import document, plain
 from footing.version import engine_version
@@ -32,6 +34,7 @@ class TableRecord:
     seconds: float
     first_rows: FirstRowsFact | None = None
     population: str | Mapping[str, str] = ""
+    suppressed: int = 0
 
 
 def describe_columns(
@@ -124,6 +127,12 @@ def public_manifest(
         ],
         "report": plain(report),
     }
+
+
+def suppressed_rows(table: PublishedTable) -> int:
+    """Count the rows of a table of original numbers of which some number is suppressed."""
+    masks = [np.ma.getmaskarray(values) for values in table.measures.values()]
+    return int(np.logical_or.reduce(masks).sum()) if masks else 0
 
 
 def _has_sums(tables: Sequence[TableRecord]) -> bool:

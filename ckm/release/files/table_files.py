@@ -28,6 +28,7 @@ from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
 from footing.messages import Enumeration, Message, Name, joined, said
 from footing.places import as_connectors_know, is_below, is_matched
+from tables.recoding.lost_zeros import codes_without_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -141,6 +142,7 @@ class TableFiles:
         self.said: dict[tuple[str, str], TableAbout] = {}
         #: The margin of error of counts, where the job tells it.
         self.margin: MarginOfError | None = None
+        self._warned: set[str] = set()
 
     @property
     def words(self) -> dict[str, Any]:
@@ -166,13 +168,17 @@ class TableFiles:
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
         formula_texts: dict[str, list[str]] = {}
+        shorter: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
-            formula_texts |= formulas(self.rehearsal(name))
+            rehearsal = self.rehearsal(name)
+            formula_texts |= formulas(rehearsal)
+            shorter |= _shorter_codes(rehearsal)
             for column, dimension in words.columns(name).items():
                 texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
                 formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
-        return formula_cautions(formula_texts, self._job.output)
+        of_formulas = formula_cautions(formula_texts, self._job.output)
+        return (*of_formulas, *(lost_zeros_caution(*pair) for pair in shorter.items()))
 
     @property
     def _first(self) -> TableWords:
@@ -191,6 +197,8 @@ class TableFiles:
                     Message("Table {name!r}: {caution}", name=Name(name), caution=caution),
                     extra={"inside": _listed(texts)},
                 )
+        for pair in _shorter_codes(table).items():
+            self._tell_shorter(*pair)
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
             locale = self._job.output.csv_locale
@@ -213,6 +221,13 @@ class TableFiles:
             if self.margin and "count" in self._job.tables[name].measures:
                 about = with_noise(about, self.margin)
             self.said[name, code] = about
+
+    def _tell_shorter(self, column: str, codes: Sequence[str]) -> None:
+        """Warn once of the codes of a column that may have lost a zero."""
+        if column not in self._warned:
+            self._warned.add(column)
+            caution = lost_zeros_caution(column, codes, is_named=False)
+            logger.warning("%s", caution, extra={"inside": _listed(codes)})
 
     def _about(self, name: str, language: str) -> TableAbout:
         """Return what is said of a table in a language, and with it the others."""
@@ -330,6 +345,25 @@ def formula_cautions(
         for column, texts in texts_by_column.items()
         if texts and exact
     )
+
+
+def lost_zeros_caution(column: str, codes: Sequence[str], *, is_named: bool = True) -> Message:
+    """Say that codes are shorter than the others of their column, or how many."""
+    return Message(
+        "Column {column!r} has {number} code{plural} shorter than the others{texts}: a "
+        "spreadsheet turns 45.10 into 45.1, and 01 into 1. Correct the data, or recode in "
+        "[[variable]], if a zero was lost.",
+        column=Name(column),
+        number=len(codes),
+        plural=Message("s") if len(codes) > 1 else Message(),
+        texts=Message(": {texts}", texts=Name(_listed(codes))) if is_named else Message(),
+    )
+
+
+def _shorter_codes(table: PublishedTable) -> dict[str, list[str]]:
+    """Return the codes that may have lost a zero, by column."""
+    by_column = {n: codes_without_zeros(codes) for n, (_, codes) in table.dimensions.items()}
+    return {name: codes for name, codes in by_column.items() if codes}
 
 
 def _listed(texts: Sequence[str]) -> str:

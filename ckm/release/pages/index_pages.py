@@ -85,7 +85,8 @@ def _table_fact(job: Job, table: TableRecord) -> PublicTableFact:
         name=table.name,
         title=job.title_of(table.name),
         dimensions=texts if first is None else first.dimensions,
-        published=table.rows,
+        published=table.rows - table.suppressed,
+        suppressed=table.suppressed,
         # The page shows no hashes: that of a table may be that of an input of the same bytes.
         files=tuple(replace(file, sha256="") for file in table.files),
         first_rows=first,

@@ -35,7 +35,7 @@ def tries_of(refusal: Refusal, view: View) -> tuple[Try, ...]:
         candidates = chain(steps.coarser(area), steps.unfilter())
     elif reason == "thin_difference":
         candidates = chain(steps.all_categories(), steps.unfilter())
-    elif reason == "project_spent":
+    elif reason in {"project_spent", "filter_alone"}:
         candidates = steps.unfilter()
     elif reason in {"maximum_cells", "maximum_categories"}:
         candidates = chain(steps.coarser(one), steps.leave_out(one))

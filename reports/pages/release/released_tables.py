@@ -90,14 +90,14 @@ def _rows_of(
     lines = Lines(words, list(zip(first.categories, first.numbers, strict=True)))
     labels = {place: words.text(name) for place, name in enumerate(first.dimensions)}
     measures = {place: words.text(name) for place, name in enumerate(first.measures)}
-    n_rows = len(first.categories)
+    n_rows, n_all = len(first.categories), table.published + table.suppressed
     notes = [words.text(table.population)] if table.population else []
-    if n_rows < table.published:
+    if n_rows < n_all:
         notes.append(
             words.say(
                 "The first %(shown)s of %(rows)s rows; all are in the files.",
                 shown=words.numbers.count(n_rows),
-                rows=words.numbers.count(table.published),
+                rows=words.numbers.count(n_all),
             )
         )
     if any("" in numbers for numbers in first.numbers):

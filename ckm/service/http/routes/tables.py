@@ -51,7 +51,7 @@ async def post_data(call: Call) -> Response:
 
 async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[str]) -> Response:
     plain = call.parameters.plain
-    form = format_of(plain.get("outputformat"))
+    form = format_of(plain.get("outputformat"), call.request)
 
     def serve(deadline: Deadline) -> Rendered | Refusal:
         query = query_of_wishes(
@@ -93,7 +93,8 @@ def asked_of(table_service: TableService, body: TableBody) -> Query | Derivation
 
 def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     table_service, body = call.table_service, call.body
-    form = format_of(body.format)
+    named = body.format if "format" in body.model_fields_set else None
+    form = format_of(named, call.request)
     asked = asked_of(table_service, body)
     deriver = table_service.answerer.deriver
     query = deriver.widened(asked) if isinstance(asked, Derivation) else asked
