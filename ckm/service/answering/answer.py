@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
+    from risk.inference.exact_margins import ExactMargin
     from tables import Cells
     from tables.cells.axes import Axis
     from tables.prepared.prepared import PreparedCells
@@ -85,7 +86,7 @@ class Answer:
     margin: MarginOfError | None = None
     variables: Mapping[str, Variable] = field(default_factory=dict)
     figure: Figure | None = None
-    figure_margin: PublicMargin | None = None
+    figure_margin: PublicMargin | ExactMargin | None = None
 
     @property
     def shown_measures(self) -> tuple[str, ...]:
@@ -182,6 +183,7 @@ class Answerer:
             area=service.area,
             rates=service.rates,
             margin=None if level is None else PublicMargin.of(engine.ptable, level=level),
+            ptable=engine.ptable if service.job.keys.mix else None,
         )
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
@@ -286,7 +288,9 @@ class Answerer:
         )
         if answer.refusal is not None:
             return replace(answer, query=derivation.query)
-        return self.deriver.derived(answer, derivation)
+        return self.deriver.derived(
+            answer, derivation, check=None if deadline is None else deadline.require
+        )
 
     def _counted(
         self,

@@ -10,6 +10,7 @@ import pytest
 from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
+from ckm.service.answering.figures import _ranks
 from ckm.service.answering.query import query_of_request
 from risk.inference.public_margins import PublicMargin
 from tests.strategies import worked_ptable
@@ -148,7 +149,7 @@ def test_a_zone_is_the_sum_of_published_counts_of_its_areas(margins):
         parts = [counts[code, sex, "count"] for code in codes[:3]]
         own = zones["My area", sex]
         assert own["count"] == sum(parts)
-        low, high = margin.sums([sum(parts)], margin.squares(parts).sum())
+        low, high = margin.sums([sum(parts)], margin.squares(parts).sum(axis=0))
         assert (own["count_low"], own["count_high"]) == (low[0], high[0])
     shares = figures_of(margins.web.get(url + "&figure=share&of=sex"))
     assert shares["My area", "F"]["share"] == pytest.approx(
@@ -281,15 +282,16 @@ def test_variables_say_what_they_mean_and_metadata_what_figures_there_are(tmp_pa
     opened.close()
 
 
-def test_ranks_of_few_rows_are_those_that_each_column_has_by_itself(margins):
-    deriver, generator = margins.answerer.deriver, np.random.default_rng(5)
+def test_ranks_of_few_rows_are_those_that_each_column_has_by_itself():
+    generator, margin = np.random.default_rng(5), PublicMargin.of(worked_ptable())
     counts = generator.integers(0, 60, (12, 30))
-    squares = deriver.margin.squares(counts)
-    place, best, worst = deriver._ranks_in(counts, squares)
+    squares = margin.squares(counts)
+    best, worst = margin.ranks(counts, squares)
+    place = _ranks(counts)
     for column in range(counts.shape[1]):
-        own = deriver.margin.ranks(counts[:, column], squares[:, column])
-        assert (best[:, column] == own[0]).all()
-        assert (worst[:, column] == own[1]).all()
+        own = margin._beyond(counts[:, column].astype(float), squares[:, column])
+        assert (best[:, column] == 1 + own[0]).all()
+        assert (worst[:, column] == 12 - own[1]).all()
         above = (counts[:, column] > counts[:, column][:, np.newaxis]).sum(axis=1)
         assert (place[:, column] == 1 + above).all()
 
