@@ -835,23 +835,28 @@ class Engine:
         )
 
     def protect(
-        self, cells: Cells, *, measures: Sequence[str] = ("count",)
-    ) -> dict[str, NDArray[Any]]:
+        self, parts: Sequence[Cells], *, measures: Sequence[str] = ("count",)
+    ) -> list[dict[str, NDArray[Any]]]:
         """Return the published numbers of cells.
 
         Parameters
         ----------
-        cells
+        parts
             The cells, from records made ready by `prepare`.
         measures
             ``"count"``, ``"weighted"``.
 
         Returns
         -------
-        dict
-            Measure → the published number of every cell, the one that `tabulate` gives.
+        list of dict
+            For each part: measure → the published number of every cell, the one that
+            `tabulate` gives.
         """
-        return self._protection.numbers(cells, measures=measures)
+        protection = self._protection
+        return [
+            protection.numbers(cells, published, measures=measures)
+            for cells, published in zip(parts, protection.counts_of_each(parts), strict=True)
+        ]
 
     @property
     def ptable(self) -> PTable:

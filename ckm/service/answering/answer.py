@@ -314,11 +314,13 @@ class Answerer:
         cells = self._prepared.cells_by_level(
             prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
-        protected = {}
-        for levels, part in cells.items():
-            deadline.require()
-            numbers = self._engine.protect(part, measures=measures)
-            protected[levels] = (part.ranks, numbers)
+        deadline.require()
+        numbers = self._engine.protect(list(cells.values()), measures=measures)
+        protected = {
+            levels: (part.ranks, own)
+            for (levels, part), own in zip(cells.items(), numbers, strict=True)
+        }
+        deadline.require()
         return prepared_cells, protected
 
     def _judged(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from ckm.engine.published_table import PublishedTable
+from ckm.formats.content import hidden, masked
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.answering.query import Query, Selection
@@ -346,7 +347,11 @@ class Deriver:
         is_noted = margin is not None and measure == "count"
         name, *ends = figure.measures
         names = [measure if figure.kind == "count" else name, *(ends if is_noted else ())]
-        grid = np.ix_(*(places for places, _ in shown.values()))
+        grid: Any = np.ix_(*(places for places, _ in shown.values()))
+        if tuple(len(ranks) for _, ranks in shown.values()) == numbers.totals.shape and all(
+            (np.diff(places) == 1).all() for places, _ in shown.values()
+        ):
+            grid = ...  # all that was asked for, in its order
         values = {} if figure.kind == "rate" else {measure: numbers.totals}
         values |= dict(zip(names, columns, strict=False))
         selections = tuple(
@@ -441,10 +446,9 @@ class Deriver:
             part=is_part,
         )
         is_same = _is_base(numbers, figure, self._variables)
+        is_missing = hidden(ratio)
         return ratio, *(
-            _percent(
-                np.ma.array(np.where(is_same, 1.0, end), mask=ratio.mask | ~np.isfinite(end))
-            )
+            masked(_percent(np.where(is_same, 1.0, end)), is_missing | ~np.isfinite(end))
             for end in (low, high)
         )
 
@@ -488,8 +492,8 @@ class Deriver:
             for column in (
                 ratio,
                 *(
-                    _percent(np.ma.array(e, mask=ratio.mask | ~np.isfinite(e)))
-                    for e in (low, high)
+                    masked(_percent(end), hidden(ratio) | ~np.isfinite(end))
+                    for end in (low, high)
                 ),
             )
         )
@@ -571,9 +575,9 @@ def _exact_level(margin: str | None, level: float | str | None) -> float | None:
 
 def _divided(counts: NDArray[Any], whole: NDArray[Any]) -> Any:
     """Return percentages; masked where the whole is published as 0."""
-    is_told = np.broadcast_to(whole, counts.shape) > 0
+    is_missing = np.broadcast_to(whole <= 0, counts.shape)
     ratio = counts / np.where(whole > 0, whole, 1)
-    return np.ma.array(np.round(_HUNDRED * ratio, _DIGITS), mask=~is_told)
+    return masked(np.round(_HUNDRED * ratio, _DIGITS), is_missing)
 
 
 def _ranks(counts: NDArray[Any]) -> NDArray[np.int64]:
