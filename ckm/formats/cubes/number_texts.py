@@ -61,14 +61,16 @@ class NumberTexts:
             return None
         millionths = None
         if numbers.dtype == np.int64:
-            whole = sizes
+            whole = sizes.astype(np.int32)
         else:
             scaled = np.rint(sizes * _MILLION)
             # n / 10⁶ is the double next to that decimal, whose shortest text is the decimal.
             is_short = (scaled / _MILLION == sizes) & ((sizes >= _LEAST) | (sizes == 0))
             if not is_short.all():
                 return None
-            whole, millionths = np.divmod(scaled.astype(np.int64), _MILLION)
+            whole, millionths = (
+                part.astype(np.int32) for part in np.divmod(scaled.astype(np.int64), _MILLION)
+            )
         return cls(
             whole=whole,
             largest=int(whole.max()),
