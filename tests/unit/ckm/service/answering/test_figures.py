@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
 
 from ckm.config.problems import JobError
@@ -212,6 +215,46 @@ def test_every_format_has_figures_and_their_notes(margins):
     notes = " ".join(margins.web.get(url).json()["note"])
     assert "95 % of cases or more" in notes
     assert "Percentages are of the published total over: Sex." in notes
+
+
+@pytest.mark.parametrize(
+    ("words", "english", "french"),
+    [
+        ("share&of=sex", "Percentage", "Pourcentage"),
+        ("share&of=geo", "Percentage", "Pourcentage"),
+        ("share", "Percentage", "Pourcentage"),
+        ("difference&of=sex&base=F", "Difference", "Écart"),
+        ("index&of=sex&base=F", "Index", "Indice"),
+        ("rank&of=geo", "Rank", "Rang"),
+        ("long", "Rate of D", "Taux de D"),
+        ("count", "Count", "Effectif"),
+    ],
+)
+def test_files_hold_the_figures_of_the_api_in_both_languages(margins, words, english, french):
+    """Percentages of rows, columns and the total, and all other figures: CSV, Parquet, XLSX."""
+    url = f"{BY_SEX}&figure={words}"
+    numbers = list(figures_of(margins.web.get(url)).values())
+    names = list(numbers[0])
+    for language, label in (("en", english), ("fr", french)):
+        document, csv, parquet, book = (
+            margins.web.get(f"{url}&lang={language}&outputformat={form}")
+            for form in ("json-stat2", "csv", "parquet", "xlsx")
+        )
+        words_of = document.json()["dimension"]["ContentsCode"]["category"]["label"]
+        assert label in words_of.values()
+        frames = [
+            pd.read_csv(io.BytesIO(csv.content))[names],
+            pd.read_parquet(io.BytesIO(parquet.content))[names],
+        ]
+        for frame in frames:
+            assert frame.to_dict("records") == numbers
+        sheet = [
+            list(row) for row in openpyxl.load_workbook(io.BytesIO(book.content)).active.values
+        ]
+        heading = next(row for row in sheet if any(label in str(cell) for cell in row))
+        assert any(str(cell).startswith(label) for cell in heading)
+        rows = sheet[sheet.index(heading) + 1 :][: len(numbers)]
+        assert [row[-len(names) :] for row in rows] == [list(own.values()) for own in numbers]
 
 
 def test_an_answer_with_figures_is_cached_apart_from_the_table(margins):
