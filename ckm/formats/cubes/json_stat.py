@@ -10,6 +10,7 @@ Withheld categories stand in ``extension.blocked``, totals in each dimension's
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
 from ckm.formats.cubes.cube import Axis, Cube, cube_of
-from ckm.formats.cubes.number_texts import NumberTexts, joined_texts
+from ckm.formats.cubes.number_texts import NumberTexts, joined_texts, runs_of
 from footing.messages import Message
 
 CONTENTS = "ContentsCode"
@@ -43,17 +44,17 @@ def write_json_stat(
     contents = free_name(CONTENTS, [axis.name for axis in cube.axes])
     has_status = any(hidden(values).any() for values in table.measures.values())
     is_full = 2 * table.n_rows >= cube.size and bool((np.diff(cube.place) > 0).all())
-    columns = [NumberTexts.of(values) for values in table.measures.values()]
-    decimals = {
-        name: _decimals(values) if column is None else column.decimals
-        for (name, values), column in zip(table.measures.items(), columns, strict=True)
-    }
+    runs = runs_of(list(table.measures.values()))
+    if runs is None:
+        decimals = {name: _decimals(values) for name, values in table.measures.items()}
+    else:
+        counted = chain.from_iterable(run.decimals for run in runs)
+        decimals = dict(zip(names, counted, strict=True))
     own = _head(cube, table, contents, decimals, has_status=has_status)
     stream.write(_dumps(merged(own, more or {}))[:-1].encode())
     stream.write(b',"value":' + (b"[" if is_full else b"{"))
-    quick = [column for column in columns if column is not None]
-    if is_full and table.n_rows == cube.size and len(quick) == len(columns):
-        _write_digits(stream, quick, table.n_rows)
+    if is_full and table.n_rows == cube.size and runs is not None:
+        _write_digits(stream, runs, table.n_rows)
     else:
         _write_numbers(stream, table, cube, is_full=is_full)
     stream.write(b"]" if is_full else b"}")
@@ -108,10 +109,10 @@ def _numbers(table: PublishedTable) -> NDArray[Any]:
     return texts.ravel()
 
 
-def _write_digits(stream: IO[bytes], columns: Sequence[NumberTexts], n_rows: int) -> None:
+def _write_digits(stream: IO[bytes], runs: Sequence[NumberTexts], n_rows: int) -> None:
     for start in range(0, n_rows, _CHUNK):
         stream.write(b"," if start else b"")
-        stream.write(joined_texts(columns, slice(start, start + _CHUNK)))
+        stream.write(joined_texts(runs, slice(start, start + _CHUNK)))
 
 
 def _write_joined(stream: IO[bytes], texts: Sequence[str] | NDArray[Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ _LEAST = 1e-4  # smaller numbers have an exponent in their text
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NumberTexts:
-    """The numbers of a column, cut into digits.
+    """The numbers of some columns of one type, cut into digits; a row for each column.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class NumberTexts:
     largest
         The largest of these.
     millionths
-        What stands behind it; None for a column of whole numbers.
+        What stands behind it; None for whole numbers.
     is_negative, is_hidden
         Which numbers have a sign, and which are suppressed: ``null``.
     """
@@ -53,11 +54,11 @@ class NumberTexts:
     is_hidden: Flags
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Self | None:
-        """Cut the numbers of a column; None where some have more digits than fit."""
-        numbers = shown(values)
+    def of(cls, columns: Sequence[NDArray[Any]]) -> Self | None:
+        """Cut the numbers of columns; None where some have more digits than fit."""
+        numbers = np.stack([shown(values) for values in columns])
         sizes = np.abs(numbers)
-        if not len(sizes) or sizes.min() < 0 or not sizes.max() < _THOUSAND**_GROUPS:
+        if not sizes.size or sizes.min() < 0 or not sizes.max() < _THOUSAND**_GROUPS:
             return None
         millionths = None
         if numbers.dtype == np.int64:
@@ -76,29 +77,30 @@ class NumberTexts:
             largest=int(whole.max()),
             millionths=millionths,
             is_negative=np.signbit(numbers),
-            is_hidden=hidden(values),
+            is_hidden=np.stack([hidden(values) for values in columns]),
         )
 
     @property
-    def decimals(self) -> int:
-        """How many decimals the numbers have, 1 where decimal numbers are all suppressed."""
+    def decimals(self) -> list[int]:
+        """How many decimals each column has, 1 where decimal numbers are all suppressed."""
         if self.millionths is None:
-            return 0
-        own = self.millionths[~self.is_hidden]
-        return int(_places(own).max()) if len(own) else 1
+            return [0] * len(self.whole)
+        places = np.where(self.is_hidden, -1, _places(self.millionths)).max(axis=1)
+        return [1 if most < 0 else most for most in places.tolist()]
 
     def words(self, rows: slice) -> tuple[list[Words], list[Words]]:
         """Return the characters of some rows, four to a word, and which of them stand."""
         groups, standing = self._whole_words(rows)
         if self.is_negative.any():
             groups.insert(0, _word("   -"))
-            standing.insert(0, np.where(self.is_negative[rows], _flags("0001"), _flags("0000")))
+            is_negative = self.is_negative[:, rows]
+            standing.insert(0, np.where(is_negative, _flags("0001"), _flags("0000")))
         if self.millionths is not None:
-            high, low = np.divmod(self.millionths[rows], _THOUSAND)
-            places = _places(self.millionths[rows])
+            high, low = np.divmod(self.millionths[:, rows], _THOUSAND)
+            places = _places(self.millionths[:, rows])
             groups += [_groups(".")[high], _groups("")[low]]
             standing += [_STANDING_HIGH[places], _STANDING_LOW[places]]
-        is_hidden = self.is_hidden[rows]
+        is_hidden = self.is_hidden[:, rows]
         if is_hidden.any():
             standing = [np.where(is_hidden, _flags("0000"), one) for one in standing]
             groups.append(_word("null"))
@@ -107,8 +109,8 @@ class NumberTexts:
 
     def _whole_words(self, rows: slice) -> tuple[list[Words], list[Words]]:
         """Return groups of three digits, of which leading zeros do not stand."""
-        whole = self.whole[rows]
-        n_digits, n_groups = np.ones(len(whole), np.intp), 1
+        whole = self.whole[:, rows]
+        n_digits, n_groups = np.ones(whole.shape, np.intp), 1
         for power in range(1, 3 * _GROUPS):
             if self.largest < 10**power:
                 break
@@ -119,20 +121,31 @@ class NumberTexts:
         return groups, [_STANDING_WHOLE[power][n_digits] for power in powers]
 
 
-def joined_texts(columns: Sequence[NumberTexts], rows: slice) -> bytes:
+def joined_texts(runs: Sequence[NumberTexts], rows: slice) -> bytes:
     """Return the numbers of some rows, columns side by side, with commas between them."""
-    words: list[Words] = []
-    standing: list[Words] = []
-    for column in columns:
-        own_words, own_standing = column.words(rows)
-        words += own_words
-        standing += own_standing
-    size = len(columns[0].whole[rows])
-    characters, flags = (np.empty((size, len(words)), np.uint32) for _ in range(2))
-    for place, (word, stands) in enumerate(zip(words, standing, strict=True)):
-        characters[:, place], flags[:, place] = word, stands
-    text: bytes = characters.view(np.uint8)[flags.view(bool)].tobytes()
-    return text[:-1]
+    pairs: list[tuple[Words, Words]] = []
+    for run in runs:
+        size = run.whole[:, rows].shape
+        own = [[np.broadcast_to(word, size) for word in words] for words in run.words(rows)]
+        pairs += [
+            (characters[column], stands[column])
+            for column in range(size[0])
+            for characters, stands in zip(*own, strict=True)
+        ]
+    text, standing = (np.empty((size[1], len(pairs)), np.uint32) for _ in range(2))
+    for place, (word, stands) in enumerate(pairs):
+        text[:, place], standing[:, place] = word, stands
+    joined: bytes = text.view(np.uint8)[standing.view(bool)].tobytes()
+    return joined[:-1]
+
+
+def runs_of(columns: Sequence[NDArray[Any]]) -> list[NumberTexts] | None:
+    """Cut the numbers of a table, neighbours of one type together; None where some are long."""
+    runs = [
+        NumberTexts.of(list(own)) for _, own in groupby(columns, key=lambda own: own.dtype.str)
+    ]
+    fitting = [run for run in runs if run is not None]
+    return fitting if len(fitting) == len(runs) else None
 
 
 def _places(millionths: Integers) -> NDArray[np.int8]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckm.formats.cubes.number_texts import NumberTexts, joined_texts
+from ckm.formats.cubes.number_texts import NumberTexts, joined_texts, runs_of
 
 DECIMALS = st.integers(-(10**14), 10**14).map(lambda n: n / 10**6)
 COUNTS = st.integers(-(10**9) + 1, 10**9 - 1)
@@ -27,8 +27,8 @@ def test_texts_are_those_of_single_numbers(rows):
     decimals = np.where(np.abs(decimals) < 1e-4, 0.0, decimals)
     decimals = np.where(np.abs(decimals) < 1e9, decimals, 1.5)
     columns = [counts, decimals, np.ma.array(decimals, mask=hidden)]
-    texts = [NumberTexts.of(column) for column in columns]
-    assert joined_texts(texts, slice(0, len(rows))) == one_by_one(columns)
+    for texts in (runs_of(columns), [NumberTexts.of([column]) for column in columns]):
+        assert joined_texts(texts, slice(0, len(rows))) == one_by_one(columns)
     assert joined_texts(texts, slice(0, 1)) == one_by_one(columns, slice(0, 1))
 
 
@@ -40,18 +40,21 @@ def test_texts_are_those_of_single_numbers(rows):
     ],
 )
 def test_numbers_of_more_digits_are_left_to_python(numbers):
-    assert NumberTexts.of(np.asarray(numbers)) is None
+    assert NumberTexts.of([np.asarray(numbers)]) is None
+    assert runs_of([np.array([1] * len(numbers)), np.asarray(numbers)]) is None
 
 
 def test_decimals_are_those_that_the_longest_number_has():
-    assert NumberTexts.of(np.array([3, 40])).decimals == 0
-    assert NumberTexts.of(np.array([3.0, 40.0])).decimals == 0
-    assert NumberTexts.of(np.array([3.25, 0.1])).decimals == 2
-    assert NumberTexts.of(np.ma.array([3.25, 0.1], mask=[True, False])).decimals == 1
-    assert NumberTexts.of(np.ma.array([3.25], mask=[True])).decimals == 1
+    assert NumberTexts.of([np.array([3, 40])]).decimals == [0]
+    columns = [
+        np.array([3.0, 40.0]),
+        np.array([3.25, 0.1]),
+        np.ma.array([3.25, 0.1], mask=[True, False]),
+        np.ma.array([3.25, 7.125], mask=[True, True]),
+    ]
+    assert NumberTexts.of(columns).decimals == [0, 2, 1, 1]
 
 
 def test_negative_zeros_and_signs_stand():
     columns = [np.array([-0.0, -1.5, 2.0]), np.array([-7, 0, 1234])]
-    texts = [NumberTexts.of(column) for column in columns]
-    assert joined_texts(texts, slice(0, 3)) == b"-0.0,-7,-1.5,0,2.0,1234"
+    assert joined_texts(runs_of(columns), slice(0, 3)) == b"-0.0,-7,-1.5,0,2.0,1234"

@@ -248,9 +248,8 @@ def test_files_hold_the_figures_of_the_api_in_both_languages(margins, words, eng
         ]
         for frame in frames:
             assert frame.to_dict("records") == numbers
-        sheet = [
-            list(row) for row in openpyxl.load_workbook(io.BytesIO(book.content)).active.values
-        ]
+        page = openpyxl.load_workbook(io.BytesIO(book.content)).active
+        sheet = [list(row) for row in page.iter_rows(values_only=True)]
         heading = next(row for row in sheet if any(label in str(cell) for cell in row))
         assert any(str(cell).startswith(label) for cell in heading)
         rows = sheet[sheet.index(heading) + 1 :][: len(numbers)]
