@@ -704,6 +704,11 @@ def _read(reading: ReadOptions) -> list[str]:
         *([f"types = {{ {types} }}"] if types else []),
         *(["text = true"] if reading.text else []),
         *([f"decimal = {_quoted(reading.decimal)}"] if reading.decimal != "." else []),
+        *(
+            [f"missing = [{', '.join(map(_quoted, reading.missing))}]"]
+            if reading.missing
+            else []
+        ),
     ]
 
 
@@ -711,7 +716,8 @@ def _arguments(reading: ReadOptions) -> list[str]:
     """Return the arguments of a command that declare the same of columns of CSV."""
     words = [w for name, word in reading.types.items() for w in ("--type", f"{name}={word}")]
     words += ["--text"] if reading.text else []
-    return words + (["--decimal", reading.decimal] if reading.decimal != "." else [])
+    words += ["--decimal", reading.decimal] if reading.decimal != "." else []
+    return words + [word for text in reading.missing for word in ("--missing", text)]
 
 
 def _banded(name: str, bands: DraftBands) -> list[str | _Noted]:

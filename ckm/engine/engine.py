@@ -117,9 +117,10 @@ class Engine:
         What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file or a database.
-    types, text, decimal
+    types, text, decimal, missing
         For CSV: column → ``"text"``, ``"integer"``, ``"decimal"`` or ``"date"``; whether all
-        others are texts; the decimal mark. See `tables.ReadOptions`.
+        others are texts; the decimal mark; texts that stand for a missing value. See
+        `tables.ReadOptions`.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.
@@ -184,6 +185,7 @@ class Engine:
         types: Mapping[str, str] | None = None,
         text: bool = False,
         decimal: str = ".",
+        missing: Sequence[str] = (),
         engine: Literal["duckdb", "spark"] = "duckdb",
         master: str | None = None,
         spark: object = None,
@@ -236,7 +238,7 @@ class Engine:
             spark=session,
             table=table,
             cells=table_cells,
-            options=ReadOptions(types=types or {}, text=text, decimal=decimal),
+            options=ReadOptions(types=types or {}, text=text, decimal=decimal, missing=missing),
             variables=as_variables(variables),
             memory_limit=memory_limit,
             threads=threads,

@@ -33,6 +33,7 @@ from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import GivenVariable, Variable
 from tables.recoding.derive import require_derived
 from tables.request import Request, require_fit
+from tables.source.csv_text import MISSING_TEXTS
 from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
@@ -806,6 +807,8 @@ def axes_of(
             values[column] = _in_order(array, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
         warn_of_look_alikes(source, request.columns_of(dimension), axis)
+        if dimension not in request.categories:
+            warn_of_missing_texts(source, request.columns_of(dimension), axis)
         warn_of_nesting(source, axis, missing_label=request.missing_label)
         pairs.append((axis, codes[: rows.num_rows]))
     return pairs
@@ -835,6 +838,25 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
                 counted=words,
             )
             warnings.warn(DataWarning(text, inside=examples), stacklevel=2)
+
+
+def warn_of_missing_texts(source: Source, columns: Sequence[str], axis: Axis) -> None:
+    """Warn once of categories of text columns that may stand for missing values."""
+    for column, labels in zip(columns, axis.labels, strict=False):
+        mark = ("missing texts", column)
+        if mark in source.sound or source.kinds.get(column) != "text":
+            continue
+        texts = sorted(MISSING_TEXTS.intersection(labels))
+        if texts:
+            source.sound[mark] = True
+            text = Message(
+                "A category of column {column!r} is written as programs write a missing "
+                "value, and is published as a category. Where values are missing, leave them "
+                "empty in the data or, for CSV, name the text in missing; where it is a "
+                "category, declare it in [categories].",
+                column=Name(column),
+            )
+            warnings.warn(DataWarning(text, inside=", ".join(texts)), stacklevel=2)
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:

@@ -326,6 +326,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     def _add_problems_of_continuous(self, reading: Reading) -> None:
         """Note exceptions that nobody can grant, or that no public report would tell."""
         dimensions = {d for table in self.table for d in table.dimensions}
+        nested = (self.hierarchies.get(d) for d in dimensions)
+        dimensions |= {c for levels in nested if isinstance(levels, list) for c in levels}
         for number, entry in enumerate(self.report.exceptions):
             column, where = entry.continuous, ("report", "exceptions", number)
             if column is None:

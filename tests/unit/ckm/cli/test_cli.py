@@ -409,9 +409,9 @@ def test_exit_2_when_the_job_is_wrong_with_all_problems(folder):
     assert failure_of(result) == (
         "error: job.toml has 2 problems:\n"
         "  - job.toml:5: [data] key 'ident' is unknown.\n"
-        "    hint: known here: path, database, table, query, types, text, decimal, id, "
-        "record_key, key_range, cells, count, cell_key, amounts, weight, allow_empty, engine, "
-        "master, spark\n"
+        "    hint: known here: path, database, table, query, types, text, decimal, missing, "
+        "id, record_key, key_range, cells, count, cell_key, amounts, weight, allow_empty, "
+        "engine, master, spark\n"
         "  - job.toml:15: [[table]] 'people': key 'wehre' is unknown.\n"
         "    hint: did you mean 'where'?\n"
     )
