@@ -198,7 +198,7 @@ def derived(client: Client, pid: int, name: str, queries: list[str]) -> dict[str
 
 
 def last_variable(query: str) -> str:
-    return re.findall(r"valuecodes\[(\w+)\]", query)[-1]
+    return str(re.findall(r"valuecodes\[(\w+)\]", query)[-1])
 
 
 def mixed(rng: np.random.Generator, size: int) -> list[str]:
