@@ -837,22 +837,33 @@ class Engine:
         )
 
     def protect(
-        self, parts: Sequence[Cells], *, measures: Sequence[str] = ("count",)
-    ) -> list[dict[str, NDArray[Any]]]:
+        self, cells: Cells, *, measures: Sequence[str] = ("count",)
+    ) -> dict[str, NDArray[Any]]:
         """Return the published numbers of cells.
 
         Parameters
         ----------
-        parts
+        cells
             The cells, from records made ready by `prepare`.
         measures
             ``"count"``, ``"weighted"``.
 
         Returns
         -------
-        list of dict
-            For each part: measure → the published number of every cell, the one that
-            `tabulate` gives.
+        dict
+            Measure → the published number of every cell, the one that `tabulate` gives.
+        """
+        return self._protection.numbers(cells, measures=measures)
+
+    def protect_each(
+        self, parts: Sequence[Cells], *, measures: Sequence[str] = ("count",)
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Return the published numbers of cells of several tables, looked up together.
+
+        Parameters
+        ----------
+        parts, measures
+            As for `protect`.
         """
         protection = self._protection
         return [

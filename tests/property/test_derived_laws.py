@@ -106,7 +106,7 @@ def test_a_band_or_union_has_the_noise_of_the_cell_with_its_records(noise, rows,
                 else (ready.conditions(f"{name} is missing"))
             )
             found = ready.cells(ready.scan({}, where=conditions), [], level_sets=[()])
-            prepared = engine.protect([found])[0]["count"].tolist() or [0]
+            prepared = engine.protect(found)["count"].tolist() or [0]
             assert prepared == [published], (name, label)
 
 

@@ -315,7 +315,7 @@ class Answerer:
             prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
         deadline.require()
-        numbers = self._engine.protect(list(cells.values()), measures=measures)
+        numbers = self._engine.protect_each(list(cells.values()), measures=measures)
         protected = {
             levels: (part.ranks, own)
             for (levels, part), own in zip(cells.items(), numbers, strict=True)

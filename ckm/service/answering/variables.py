@@ -203,7 +203,7 @@ def _listed(name: str, engine: Engine, prepared: Prepared) -> NDArray[np.bool_]:
     prepared_cells = prepared.scan({name: 0})
     level_sets = [(level,) for level in range(len(axis.levels))]
     cells = prepared.cells(prepared_cells, [name], level_sets=level_sets)
-    published = engine.protect([cells])[0]["count"]
+    published = engine.protect(cells)["count"]
     is_listed = ~axis.is_found
     is_listed[cells.ranks[0][published > 0]] = True
     is_listed[0] = True
