@@ -111,8 +111,10 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     ]
     bare = replace(facts, tables=tuple(replace(one, first_rows=None) for one in facts.tables))
     numbers, published = _numbers_of(bare), _numbers_of(facts)
-    shown = [one.first_rows.categories for one in facts.tables if one.first_rows is not None]
-    numbers |= {str(len(rows)) for rows in shown}
+    first_rows = [
+        one.first_rows.categories for one in facts.tables if one.first_rows is not None
+    ]
+    numbers |= {str(len(rows)) for rows in first_rows}
     for place, words in _texts(text):
         # Published numbers stand in their own table, and nowhere else.
         allowed = published if _ROWS.search(place) else numbers

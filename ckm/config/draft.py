@@ -507,6 +507,7 @@ def _service_text(
         _setting('# source = "…"', Message("decide: who is responsible for the data")),
         _setting('# contact = "…"', Message("decide: contact for readers")),
         _setting("# updated = 2026-01-31", Message("decide: the date of the data")),
+        _setting('# licence = "https://…"', Message("decide: the licence of the numbers")),
         _setting(
             "# figure_margins = 95",
             Message("decide: the margins of error of figures"),
@@ -544,8 +545,17 @@ def _service_text(
             note = Message("decide: rules are judged area by area")
             lines.append(_setting("is_area = true", note))
         if name == area or name in plain:
-            note = Message("decide: names of the codes, a CSV file of code,en,fr")
+            note = (
+                Message(
+                    "decide: names and centres of areas, a CSV file of code,en,fr,former,x,y"
+                )
+                if name == area
+                else Message("decide: names of the codes, a CSV file of code,en,fr")
+            )
             lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
+        if name == area:
+            note = Message("decide: made of boundaries by ckm service map")
+            lines.append(_setting(f'# map = "{_plain(name)}.topojson"', note))
         lines.append("")
     if area is not None and len(columns[area]) > 1:
         note = Message("decide: levels of areas where tables have fewer variables")

@@ -24,6 +24,7 @@ from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
 from footing.messages import Message, Name
+from tables.cells.parts import join_parts
 from tables.filtering.filters import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -118,6 +119,30 @@ class Protected(Disclosive):
             counts=cells.counts,
             sums=cells.sums,
             cautions=cautions,
+        )
+
+    @classmethod
+    def of_parts(
+        cls,
+        name: str,
+        request: TableRequest,
+        parts: Sequence[ProtectedCells],
+        *,
+        cell_request: Request,
+        table: PublishedTable,
+    ) -> Self:
+        """Put all parts of a streamed table together, as if it had been made at once."""
+        cells, order = join_parts([part.cells for part in parts], cell_request)
+        return cls(
+            name=name,
+            request=request,
+            cells=cells,
+            table=table,
+            counts=np.concatenate([part.counts for part in parts])[order],
+            sums={
+                variable: np.concatenate([part.sums[variable] for part in parts])[order]
+                for variable in parts[0].sums
+            },
         )
 
 
@@ -367,7 +392,8 @@ class Protection:
     ) -> dict[str, Floats]:
         """Return the published sums and means of cells.
 
-        A mean is the published sum over the published count, whether or not these are shown.
+        A mean is the published sum over the published count, weighted where the data have a
+        weight, whether or not these are shown. The unweighted count says whether there is one.
         """
         if not sums:
             return {}
@@ -380,7 +406,9 @@ class Protection:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
-                numbers[measure] = total if is_sum else published_mean(total, divisor, noise)
+                numbers[measure] = (
+                    total if is_sum else published_mean(total, divisor, published, noise)
+                )
         return numbers
 
     def _quantiles(

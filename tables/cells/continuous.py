@@ -219,9 +219,9 @@ def _warn_of_declared(source: Source, column: str, figures: ValueFigures | None)
     ):
         text = Message(
             "The declared categories of {column!r} are amounts or dates that few records have: "
-            "one record alone has {alone:.0f} % of them. A table by them publishes what single "
-            "records hold, as labels of its rows; publish bands ([[variable]] with of and "
-            "bands) instead.",
+            "{alone:.0f} per cent of them have one record. A table by them publishes what "
+            "single records hold, as labels of its rows; publish bands ([[variable]] with of "
+            "and bands) instead.",
             column=Argument(column),
             alone=100 * figures.alone,
         )

@@ -231,14 +231,14 @@ class CellSuppression:
 
     def _warn_of_equations(self, data: Originals) -> None:
         """Ask the office to confirm what the records alone show."""
-        seen = [str(e) for e in data.equations if e.status == "seen"]
-        if seen:
+        unconfirmed = [str(e) for e in data.equations if e.status == "seen"]
+        if unconfirmed:
             logger.warning(
                 "%s",
                 Message(
                     "All records fulfil {equations}: readers are taken to know it. Say so, or "
                     "that it is chance, by equation in [[suppression.links]].",
-                    equations=Enumeration("; ", Name.each(seen)),
+                    equations=Enumeration("; ", Name.each(unconfirmed)),
                 ),
                 extra={"event": "equations seen"},
             )

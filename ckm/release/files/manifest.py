@@ -31,6 +31,7 @@ class TableRecord:
     files: tuple[FileFact, ...]
     seconds: float
     first_rows: FirstRowsFact | None = None
+    population: str | Mapping[str, str] = ""
 
 
 def describe_columns(
@@ -70,7 +71,10 @@ def _measure_words(name: str, *, is_original: bool) -> str:
     if statistic == "sum" and variable:
         return f"Sum of {variable!r}"
     if statistic == "mean" and variable:
-        of_published = ": published sum over published count, none where that is 0"
+        of_published = (
+            ": published sum over published count, weighted where records have weights; none "
+            "where the published number of records is too small"
+        )
         return f"Mean of {variable!r}" + ("" if is_original else of_published)
     if statistic == "median" and variable:
         return f"Median of {variable!r}"
@@ -108,6 +112,7 @@ def public_manifest(
             {
                 "name": table.name,
                 "title": table.title,
+                **({"population": table.population} if table.population else {}),
                 "rows": table.rows,
                 "columns": [
                     {"name": name, "type": kind, "description": words}

@@ -26,7 +26,7 @@ from ckm.release.files.place import require_place
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
-from footing.messages import Enumeration, Message, Name, named, said
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.places import as_connectors_know, is_below, is_matched
 
 if TYPE_CHECKING:
@@ -46,6 +46,40 @@ _SHOWN = 5
 #: So many rows of each table are on the public page of a release.
 _FIRST_ROWS = 8
 _OTHERS = ("manifest.json", *FILES["public"])
+
+
+def first_rows_of(table: PublishedTable, abouts: Mapping[str, TableAbout]) -> FirstRowsFact:
+    """Give the first rows of a table, in the words of each language.
+
+    Parameters
+    ----------
+    table
+        The table.
+    abouts
+        Language → what files in it say of the table.
+    """
+    from reports.facts.release import FirstRowsFact
+
+    first = next(table.pieces(_FIRST_ROWS), table)
+    columns = [
+        [
+            one_text(
+                {
+                    code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
+                    for code, about in abouts.items()
+                }
+            )
+            for n in codes
+        ]
+        for dimension, (codes, texts) in first.dimensions.items()
+    ]
+    numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
+    return FirstRowsFact(
+        dimensions=tuple(map(partial(_heading, abouts), first.dimensions)),
+        measures=tuple(map(partial(_heading, abouts), first.measures)),
+        categories=tuple(zip(*columns, strict=True)),
+        numbers=tuple(zip(*numbers, strict=True)),
+    )
 
 
 def _heading(said: Mapping[str, TableAbout], column: str) -> Text:
@@ -170,29 +204,7 @@ class TableFiles:
 
     def first_rows(self, name: str, table: PublishedTable) -> FirstRowsFact:
         """Give the first rows of a written table, in the words of its files."""
-        from reports.facts.release import FirstRowsFact
-
-        first = next(table.pieces(_FIRST_ROWS), table)
-        said = {code: self.said[name, code] for code in self._words}
-        columns = [
-            [
-                one_text(
-                    {
-                        code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
-                        for code, about in said.items()
-                    }
-                )
-                for n in codes
-            ]
-            for dimension, (codes, texts) in first.dimensions.items()
-        ]
-        numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
-        return FirstRowsFact(
-            dimensions=tuple(map(partial(_heading, said), first.dimensions)),
-            measures=tuple(map(partial(_heading, said), first.measures)),
-            categories=tuple(zip(*columns, strict=True)),
-            numbers=tuple(zip(*numbers, strict=True)),
-        )
+        return first_rows_of(table, {code: self.said[name, code] for code in self._words})
 
     def describe(self, name: str, table: PublishedTable) -> None:
         """Keep what the files of a table say in each language."""
@@ -249,25 +261,41 @@ class TableFiles:
 
 def _require_parts(job: Job) -> None:
     """Refuse what needs a whole table at once, where tables are streamed."""
-    needs: dict[str, bool] = {
-        f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")
-    }
-    needs |= {
-        "additive = true": job.output.additive,
-        f'engine = "{job.data.engine}"': job.data.engine == "spark",
-        Message("a quantile"): any(t.quantiles for t in job.tables.values()),
-    }
-    needs |= {
-        Message("the format {kind!r}", kind=Name(kind)): kind not in _ROOMY
+    problems: list[Message] = []
+    if job.suppression:
+        problems.append(
+            Message("[suppression] chooses hidden cells by all cells of linked tables.")
+        )
+    if job.rounding:
+        problems.append(
+            Message("[rounding] chooses the multiples of all cells of a table together.")
+        )
+    if job.output.additive:
+        problems.append(
+            Message("additive = true changes the counts of all cells of a table together.")
+        )
+    if job.data.engine == "spark":
+        problems.append(
+            Message(
+                'engine = "spark" brings all cells to this machine at once, or, with place, '
+                "leaves them to the workers."
+            )
+        )
+    if any(table.quantiles for table in job.tables.values()):
+        problems.append(
+            Message("A quantile is found in the values of all records of a table at once.")
+        )
+    problems += [
+        Message("A file of the format {kind!r} is written from a whole table.", kind=Name(kind))
         for kind in job.output.formats
-    }
-    if wrong := [what for what, is_there in needs.items() if is_there]:
+        if kind not in _ROOMY
+    ]
+    if problems:
         raise ConfigError(
             Message(
-                "{key} under [output] does not go with {wrong}: that needs whole tables in "
-                "the memory of this machine.",
+                "{key} under [output] does not go with this job: {problems}",
                 key=Name("stream = true"),
-                wrong=Enumeration(" and ", map(named, wrong)),
+                problems=joined(" ", problems),
             ),
             hint=Message(
                 "leave one of them out; its formats are {formats}", formats=Name.each(_ROOMY)

@@ -13,6 +13,7 @@ from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.figures import Deriver
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
+from ckm.service.answering.polygons import Centres
 from ckm.service.answering.populations import memberships, population_conditions
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
@@ -155,7 +156,9 @@ class Answerer:
             if variable.axis.size > _MANY:
                 for language in service.about.languages:
                     variable.find("", language)  # so that the first search is as fast as all
-        self.area_map = open_map(self.variables.get(service.area or ""))
+        area = self.variables.get(service.area or "")
+        self.centres = None if area is None or not area.offer.centres else Centres(area)
+        self.area_map = open_map(area)
         self.planner = Planner(
             self._prepared,
             self.variables,

@@ -40,9 +40,10 @@ MARGINS = ("public", "exact")
 
 #: The figures of every table, beside the rates of the service.
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "rate")
+#: Those that are against a category.
+WITH_BASE: tuple[Kind, ...] = ("difference", "index")
 
 _MAX_ZONES = 100
-_WITH_BASE = ("difference", "index")
 _HUNDRED = 100.0
 _DEFAULT_LEVEL = 95.0  # of exact intervals
 _DIGITS = 6  # of figures in files; ends of intervals have fewer
@@ -160,7 +161,7 @@ class Deriver:
             per cent, 95 by default.
         """
         exact = _exact_level(margin, level)
-        query, made = self._zones(query, zone, zones or {})
+        query, own_zones = self._zones(query, zone, zones or {})
         if figure is None and (of or base):
             raise ClientError("bad_parameter", name="of" if of else "base")
         own = None if figure is None else self._figure(figure, of, base, query=query)
@@ -168,9 +169,9 @@ class Deriver:
             own = own or Figure(kind="count")
             if query.measures != ("count",):
                 raise bad_request("exact_counts")
-        if own is None and not made:
+        if own is None and not own_zones:
             return query
-        return Derivation(query=query, figure=own, zones=tuple(made), level=exact)
+        return Derivation(query=query, figure=own, zones=tuple(own_zones), level=exact)
 
     @property
     def has_exact_margins(self) -> bool:
@@ -181,23 +182,23 @@ class Deriver:
         self, query: Query, zone: str | None, zones: Mapping[str, Sequence[str]]
     ) -> tuple[Query, list[Zone]]:
         """Return the zones of a request, and the query without the areas of the first."""
-        made = []
+        own_zones = []
         if zone is not None:
             query, areas = self._without_areas(query)
-            made.append(self.zone_of(zone, areas))
+            own_zones.append(self.zone_of(zone, areas))
         for name, codes in zones.items():
-            made.append(self.zone_of(name, self._ranks_of(codes)))
-        if len(made) > _MAX_ZONES:
+            own_zones.append(self.zone_of(name, self._ranks_of(codes)))
+        if len(own_zones) > _MAX_ZONES:
             raise bad_request("zones_many", limit=_MAX_ZONES)
-        names = [one.name for one in made]
+        names = [one.name for one in own_zones]
         for name in names:
             if names.count(name) > 1:
                 raise bad_request("zones_collide", name=name)
-        if made and query.margins is not None:
+        if own_zones and query.margins is not None:
             raise bad_request("figure_margins")
-        if made and len(query.measures) > 1:
+        if own_zones and len(query.measures) > 1:
             raise bad_request("figure_measures")
-        return query, made
+        return query, own_zones
 
     def _without_areas(self, query: Query) -> tuple[Query, tuple[int, ...]]:
         """Take the areas out of a query, but for the total of all."""
@@ -207,10 +208,10 @@ class Deriver:
         if selection is None:
             raise bad_request("zone_area", name=self._label(self._area))
         areas = tuple(rank for rank in selection.ranks if rank)
-        kept = Selection(
+        totals = Selection(
             variable=self._area, ranks=tuple(rank for rank in selection.ranks if not rank)
         )
-        selections = tuple(kept if s is selection else s for s in query.selections)
+        selections = tuple(totals if s is selection else s for s in query.selections)
         return replace(query, selections=selections), areas
 
     def _ranks_of(self, codes: Sequence[str]) -> list[int]:
@@ -228,30 +229,30 @@ class Deriver:
         self, name: str, of: Sequence[str], base: str | None, *, query: Query
     ) -> Figure:
         """Read a figure as a request names it; raise where the query has none such."""
-        shown = [selection.variable for selection in query.selections]
+        variables = [selection.variable for selection in query.selections]
         kinds = [*KINDS, *self._rates]
         if name not in kinds:
             raise ClientError("no_figure", name=name, choices=kinds, listed=", ".join(kinds))
         if query.margins is not None:
             raise bad_request("figure_margins")
         for variable in of:
-            if variable not in shown:
-                raise ClientError("no_variable", name=variable, choices=shown)
+            if variable not in variables:
+                raise ClientError("no_variable", name=variable, choices=variables)
         if name in self._rates:
             return self._rate_figure(self._rates[name], of, base, query=query)
         kind = cast("Kind", name)
         if len(query.measures) > 1:
             raise bad_request("figure_measures")
-        if {*Figure(kind=kind).measures}.intersection(shown):
+        if {*Figure(kind=kind).measures}.intersection(variables):
             raise bad_request("figure_name", name=name)
-        return self._plain_figure(kind, tuple(of), base, shown=tuple(shown))
+        return self._plain_figure(kind, tuple(of), base, shown=tuple(variables))
 
     def _plain_figure(
         self, kind: Kind, of: tuple[str, ...], base: str | None, *, shown: tuple[str, ...]
     ) -> Figure:
         """Read a figure of one cell and another."""
-        if (base is None) == (kind in _WITH_BASE) or (kind == "count" and of):
-            raise bad_request("figure_base" if kind in _WITH_BASE else "figure_no_base")
+        if (base is None) == (kind in WITH_BASE) or (kind == "count" and of):
+            raise bad_request("figure_base" if kind in WITH_BASE else "figure_no_base")
         if kind == "share":
             return Figure(kind=kind, of=of or shown)
         if kind == "count":

@@ -159,3 +159,49 @@ def test_a_damaged_office_file_ends_check_and_release_with_3(tmp_path, job, name
         assert told.exit_code == 3
         assert "secret" not in told.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("population", "english", "french"),
+    [
+        (
+            "",
+            "Only records that satisfy this condition are counted: area = &#39;01&#39;.",
+            (
+                "Seuls les enregistrements qui remplissent cette condition sont "
+                "comptés\u00a0: area = &#39;01&#39;."
+            ),
+        ),
+        (
+            'population = { en = "Persons in the north.", fr = "Personnes du nord." }',
+            "Persons in the north.",
+            "Personnes du nord.",
+        ),
+    ],
+)
+def test_readers_are_told_that_a_table_counts_some_records_alone(
+    tmp_path, job, population, english, french
+):
+    file = job()
+    text = file.read_text(encoding="utf-8").replace('["en"]', '["en", "fr"]')
+    text = text.replace('"csv-labels"]', '"csv-labels", "xlsx", "parquet"]')
+    file.write_text(f"{text}where = \"area = '01'\"\n{population}\n", encoding="utf-8")
+    release(read_job(file), tmp_path / "out")
+    public = tmp_path / "out/public"
+    told = {"en": english.replace("&#39;", "'"), "fr": french.replace("&#39;", "'")}
+    for page, language in (
+        ("index", "en"),
+        ("index", "fr"),
+        ("report", "en"),
+        ("report", "fr"),
+    ):
+        name = (
+            "index.html" if (page, language) == ("index", "en") else f"{page}.{language}.html"
+        )
+        assert {"en": english, "fr": french}[language] in (public / name).read_text("utf-8")
+    manifest = json.loads((public / "manifest.json").read_bytes())
+    assert manifest["tables"][0]["population"] == told
+    sheets = openpyxl.load_workbook(public / "first.xlsx").worksheets
+    texts = {cell.value for sheet in sheets for row in sheet.rows for cell in row}
+    assert set(told.values()) <= texts
+    assert told["en"].encode() in (public / "first.parquet").read_bytes()
