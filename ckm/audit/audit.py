@@ -269,14 +269,15 @@ class Auditor:
         )
         estimates = fit.sums()
         after("fit")
-        probabilities = count_probabilities(
-            fit,
+        probable = count_probabilities(
+            fit.fitted_to_sums(space.lattice, variance=self.variance, is_over=is_over),
+            space.lattice,
             ptable=self.ptable,
-            variance=self.variance,
             most=self.small,
             is_over=is_over,
         )
-        after("probabilities")
+        if not probable.is_settled:
+            unfinished.append("probabilities")
         truth = space.truth()
         bounds = count_bounds(
             space.lattice,
@@ -286,7 +287,7 @@ class Auditor:
             is_over=is_over,
         )
         after("bounds")
-        attacked = self._attacked(space, truth, estimates, bounds, probabilities)
+        attacked = self._attacked(space, truth, estimates, bounds, probable.shares)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -326,8 +327,9 @@ class Auditor:
         """Tell of each table which small counts are found.
 
         Cells that look alike are those of one table, or of all, or those whose most probable
-        count is the same, and about as probable. Of these ways each half of the cells has the
-        one that finds more of the other half: nobody chooses by counts that are to be found.
+        count is the same, and about as probable; or the most probable count is guessed. Of
+        these ways each half of the cells has the one that finds more of the other half: nobody
+        chooses by counts that are to be found.
         """
         beside = equal_siblings(space.lattice, space.shown)
 
@@ -366,10 +368,13 @@ class Auditor:
             for part in parts
         ]
         by_table = Guesses.joined([own for _, own in of_each])
-        probable, probable_zeros = self._by_probability(
-            true, published, probabilities, bounds=(lower, upper)
-        )
-        ways, ways_of_zeros = [of_all, by_table, probable], [zeros, probable_zeros]
+        ways, ways_of_zeros = [of_all, by_table], [zeros]
+        for is_learnt in (True, False):
+            probable, probable_zeros = self._by_probability(
+                true, published, probabilities, bounds=(lower, upper), is_learnt=is_learnt
+            )
+            ways.append(probable)
+            ways_of_zeros.append(probable_zeros)
         all_guesses = better_by_halves(ways, [w.is_right & w.is_small for w in ways])
         zeros = better_by_halves(
             ways_of_zeros, [w.is_named & w.is_occupied for w in ways_of_zeros]
@@ -405,10 +410,11 @@ class Auditor:
         probabilities: Floats,
         *,
         bounds: tuple[Floats, Floats],
+        is_learnt: bool,
     ) -> tuple[Guesses, NamedZeros]:
-        """Guess by cells whose most probable count is the same, and about as probable.
+        """Guess the most probable count, or what cells with about the same probability have.
 
-        Probabilities are clues: how often they are right is counted, and not believed.
+        How often probabilities are right is counted, and not believed: nobody is sure by them.
         """
         best, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
         guesses = guessed_counts(
@@ -419,6 +425,7 @@ class Auditor:
             confidence=self.confidence,
             bounds=bounds,
             n_coarse=1,
+            is_guess_learnt=is_learnt,
         )
         occupied = (_TENTHS * (1 - probabilities[:, 0])).astype(np.int64)
         return guesses, named_zeros(
@@ -427,6 +434,7 @@ class Auditor:
             [np.minimum(occupied, _TENTHS - 1)],
             confidence=self.confidence,
             lower=bounds[0],
+            is_likely=None if is_learnt else probabilities[:, 0] < 0.5,
         )
 
     def _remaining(
