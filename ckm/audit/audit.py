@@ -25,6 +25,7 @@ from risk.reconstruction.attributes import (
     found_attributes,
     found_groups,
 )
+from risk.reconstruction.cavity_probabilities import cavity_probabilities
 from risk.reconstruction.count_probabilities import count_probabilities
 from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.fitted_counts import fitted_cells
@@ -133,7 +134,7 @@ class Audit:
     groups
         Cells of which a stranger says that all their records have one category.
     unfinished
-        What a limit of CPU time cut short; then all figures are lower bounds.
+        What a limit of CPU time cut short, or does not settle; then all figures are lower bounds.
     """
 
     small: int
@@ -276,6 +277,9 @@ class Auditor:
             most=self.small,
             is_over=is_over,
         )
+        cavities = cavity_probabilities(
+            fit, ptable=self.ptable, variance=self.variance, most=self.small, is_over=is_over
+        )
         if not probable.is_settled:
             unfinished.append("probabilities")
         truth = space.truth()
@@ -287,7 +291,7 @@ class Auditor:
             is_over=is_over,
         )
         after("bounds")
-        attacked = self._attacked(space, truth, estimates, bounds, probable.shares)
+        attacked = self._attacked(space, truth, estimates, bounds, (cavities, probable.shares))
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -322,7 +326,7 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
-        probabilities: Floats,
+        probabilities: Sequence[Floats],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found.
 
@@ -369,15 +373,20 @@ class Auditor:
         ]
         by_table = Guesses.joined([own for _, own in of_each])
         ways, ways_of_zeros = [of_all, by_table], [zeros]
-        for is_learnt in (True, False):
+        for of_cells, is_learnt in itertools.product(probabilities, (True, False)):
             probable, probable_zeros = self._by_probability(
-                true, published, probabilities, bounds=(lower, upper), is_learnt=is_learnt
+                true, published, of_cells, bounds=(lower, upper), is_learnt=is_learnt
             )
             ways.append(probable)
             ways_of_zeros.append(probable_zeros)
         all_guesses = better_by_halves(ways, [w.is_right & w.is_small for w in ways])
         zeros = better_by_halves(
-            ways_of_zeros, [w.is_named & w.is_occupied for w in ways_of_zeros]
+            ways_of_zeros,
+            [
+                # A way that is wrong more often than right names no cell.
+                w.is_named & w.is_occupied & (2 * w.found.right >= w.found.named)
+                for w in ways_of_zeros
+            ],
         )
         attacks = []
         for (table, cells), part, (alone, _) in zip(

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from footing.arrays import Flags, Floats, Integers
+from footing.arrays import Flags, Floats, Integers, Levels
 from ptable import PTable
 from ptable.lookup import cycle_length, serving_row
 from ptable.proof.divergence import laws_of
 from risk.reconstruction.fitted_counts import FittedCells
 from risk.reconstruction.lattice import Lattice
-from risk.reconstruction.sum_messages import IMPOSSIBLE, PossibleCounts, SumMessages
+from risk.reconstruction.sum_messages import (
+    PossibleCounts,
+    SumMessages,
+    convolution_length,
+)
 from risk.reconstruction.sums_of_parts import sums_of_parts
 
-#: At most so many steps; messages have settled once a step changes the probabilities of a cell
-#: by less than that on average.
-_STEPS, _SETTLED = 40, 1e-3
+#: At most so many steps; messages have settled once a whole step would change the probabilities
+#: of a cell by less than that on average.
+_STEPS, _SETTLED = 60, 3e-3
+#: Messages move by this share of the way, and by so much of it where they have swung back.
+_SHARE, _LESS = 0.3, 0.7
 #: A sum of more parts says next to nothing of one of them.
 _MOST_PARTS = 400
 _LEAST_MEAN = 1e-4
+#: The logarithm of the probability of what the p-table never does.
+_IMPOSSIBLE = -30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -87,21 +95,43 @@ def count_probabilities(
     is_vague = ~is_shown & (cells.means > ptable.max_noise)
     messages = []
     for links in sums_of_parts(lattice, list(fit.published_cells), most_parts=_MOST_PARTS):
-        is_used = ~(is_vague[links.sums] | is_vague[links.parts].any(axis=1))
+        is_used = is_shown[links.sums] & ~is_vague[links.parts].any(axis=1)
         messages.append(SumMessages(cells, links.part(is_used)))
     logs, is_settled = cells.logs, not messages
-    shares = _shares(cells, logs, most=most)
+    shares, change, share = _shares(cells, logs, most=most), math.inf, _SHARE
     for _ in range(0 if is_settled else _STEPS):
         for one in messages:
-            one.move(logs)
+            one.move(logs, share=share)
         logs = cells.logs.copy()
         for one in messages:
             one.add_to(logs)
         earlier, shares = shares, _shares(cells, logs, most=most)
-        is_settled = bool(np.abs(shares - earlier).max(axis=1).mean() < _SETTLED)
+        before, change = change, float(np.abs(shares - earlier).max(axis=1).mean() / share)
+        if change > before:
+            share *= _LESS
+        is_settled = change < _SETTLED
         if is_settled or is_over():
             break
     return CountProbabilities(shares=shares[is_shown], is_settled=is_settled)
+
+
+def messages_size(
+    lattice: Lattice, tables: Collection[Levels], *, max_noise: int
+) -> tuple[int, int]:
+    """Give the number of parts that messages go to, and of numbers that a step convolves.
+
+    Parameters
+    ----------
+    lattice, tables
+        Tables of a lattice.
+    max_noise
+        Of the p-table.
+    """
+    n_parts = n_numbers = 0
+    for links in sums_of_parts(lattice, tables, most_parts=_MOST_PARTS):
+        n_parts += links.parts.size
+        n_numbers += links.parts.size * convolution_length(links, width=2 * max_noise + 1)
+    return n_parts, n_numbers
 
 
 def _possible_counts(fit: FittedCells, ptable: PTable, is_shown: Flags) -> PossibleCounts:
@@ -109,14 +139,14 @@ def _possible_counts(fit: FittedCells, ptable: PTable, is_shown: Flags) -> Possi
     published = np.concatenate([one.published.ravel() for one in fit.published_cells.values()])
     published = np.where(is_shown, published, 0)
     noise, gaps = ptable.max_noise, np.arange(2 * ptable.max_noise + 1)
-    logs, n_single = _log_likelihoods(ptable, gaps - noise)
+    logs, n_single = log_likelihoods(ptable, gaps - noise)
     cycle = len(logs) - n_single
     rows = n_single + (published - n_single) % cycle
     rows = np.where(published < n_single, published, rows)
     first = np.maximum(0, published - noise)
     at = first[:, None] + gaps - published[:, None] + noise
     known = logs[rows[:, None], np.minimum(at, len(gaps) - 1)]
-    known = np.maximum(np.where(at < len(gaps), known, -math.inf), IMPOSSIBLE)
+    known = np.maximum(np.where(at < len(gaps), known, -math.inf), _IMPOSSIBLE)
     means = np.concatenate([one.ravel() for one in fit.sums().values()])
     return PossibleCounts(
         first=first,
@@ -133,7 +163,7 @@ def _shares(cells: PossibleCounts, logs: Floats, *, most: int) -> Floats:
     return np.stack(shares, axis=1)
 
 
-def _log_likelihoods(ptable: PTable, gaps: Integers) -> tuple[Floats, int]:
+def log_likelihoods(ptable: PTable, gaps: Integers) -> tuple[Floats, int]:
     """Return log P(published | published + gap), and from which published count rows repeat.
 
     A number that no count is published as says nothing: all gaps are alike.

@@ -99,7 +99,7 @@ class FittedCells:
         variance: float,
         is_over: Callable[[], bool] = lambda: False,
     ) -> FittedCells:
-        """Fit anew to the tables that are sums of another: this is what its cells are before it.
+        """Fit anew to the tables that are sums of another: what its cells are before it.
 
         Parameters
         ----------

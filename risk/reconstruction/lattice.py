@@ -61,7 +61,7 @@ class Lattice:
         return codes if (codes[low] == high).all() else None
 
     def without_detail(self, tables: Collection[Levels]) -> set[Levels]:
-        """Return the tables that are not the sum of another over one variable or a step of it."""
+        """Return the tables that are no sum of another over one variable or a step of it."""
         return {
             table
             for table in tables

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from footing.arrays import Floats, Integers
 from risk.reconstruction.sums_of_parts import SumsOfParts
 
-#: The logarithm of what is taken for impossible.
-IMPOSSIBLE = -30.0
-#: Messages move by this share of the way in each step; the smallest share of a message.
-_SHARE, _LEAST = 0.3, 1e-13
+#: No message says more than this logarithm against a count.
+_MOST_AGAINST = -8.0
+#: The smallest share of a message.
+_LEAST = 1e-13
 #: Numbers of one array.
 _CHUNK = 2_000_000
 
@@ -41,8 +41,13 @@ class PossibleCounts:
         self.prior = _log_poisson(self.counts, means[:, None])
 
     def probabilities(self, logs: Floats) -> Floats:
-        """Return those of each count, shape ``(n, w)``, from the logarithm of all that is said."""
+        """Return those of each count, shape ``(n, w)``, from the log of all that is said."""
         return _normalised(self.prior + logs)
+
+
+def convolution_length(links: SumsOfParts, *, width: int) -> int:
+    """Return a power of 2 that holds all sums of counts of so many parts."""
+    return 1 << (links.parts.shape[1] * (width - 1)).bit_length()
 
 
 class SumMessages:
@@ -68,7 +73,7 @@ class SumMessages:
         self.to_sums = np.zeros((len(links.sums), width))
         self.to_parts = np.zeros((*links.parts.shape, width))
         n_parts = links.parts.shape[1]
-        self._length = 1 << (n_parts * (width - 1)).bit_length()
+        self._length = convolution_length(links, width=width)
         self._chunk = max(1, _CHUNK // (n_parts * self._length))
 
     def add_to(self, logs: Floats) -> None:
@@ -76,8 +81,8 @@ class SumMessages:
         np.add.at(logs, self._links.sums, self.to_sums)
         np.add.at(logs, self._links.parts, self.to_parts)
 
-    def move(self, logs: Floats) -> None:
-        """Move towards what follows from all that is said of the cells."""
+    def move(self, logs: Floats, *, share: float) -> None:
+        """Move a share of the way towards what follows from all that is said of the cells."""
         for start in range(0, len(self.to_sums), self._chunk):
             some = slice(start, start + self._chunk)
             sums, parts = self._links.sums[some], self._links.parts[some]
@@ -91,8 +96,10 @@ class SumMessages:
                 ),
                 length=self._length,
             )
-            self.to_sums[some] += _SHARE * (heard.by_sums() - self.to_sums[some])
-            self.to_parts[some] += _SHARE * (heard.by_parts() - self.to_parts[some])
+            self.to_sums[some] += share * (heard.by_sums() - self.to_sums[some])
+            is_seen = (self._cells.published[parts] >= 0)[:, :, None]  # the others hear nothing
+            by_parts = np.where(is_seen, heard.by_parts(), 0)
+            self.to_parts[some] += share * (by_parts - self.to_parts[some])
 
 
 class _OneStep:
@@ -137,7 +144,7 @@ class _OneStep:
         means = self._cells.means[self._parts].sum(axis=1, keepdims=True)
         prior = _log_poisson(self._cells.counts[self._sums], means)
         message: Floats = np.log(np.maximum(weights, _LEAST)) - prior
-        return np.maximum(message - message.max(axis=1, keepdims=True), IMPOSSIBLE)
+        return np.maximum(message - message.max(axis=1, keepdims=True), _MOST_AGAINST)
 
     def by_parts(self) -> Floats:
         """Return the messages to parts, shape ``(n, k, w)``."""
@@ -153,8 +160,8 @@ class _OneStep:
         weights[:, :, 0] += np.divide(
             beside, self._empty, out=np.zeros_like(beside), where=self._empty > _LEAST
         )
-        weights = np.maximum(weights, _LEAST * weights.max(axis=2, keepdims=True) + 1e-300)
-        return np.maximum(_scaled_logs(np.log(weights)), IMPOSSIBLE)
+        least = np.maximum(_LEAST * weights.max(axis=2, keepdims=True), 1e-300)
+        return np.maximum(_scaled_logs(np.log(np.maximum(weights, least))), _MOST_AGAINST)
 
     def _same_records(self) -> Floats:
         """Return what equal noise adds to each count of a sum if a part has all its records."""
@@ -167,7 +174,7 @@ class _OneStep:
         return added
 
     def _part_is_sum(self) -> Floats:
-        """Return what equal noise adds to each count of a part that has all records of a sum."""
+        """Return what equal noise adds to each count of a part with all records of a sum."""
         counts = self._cells.counts[self._parts]
         at = counts - self._cells.first[self._sums][:, None, None]
         weights = _taken(self._of_sums[:, None], at, last=self._width - 1)
@@ -193,7 +200,9 @@ def _taken(values: Floats, at: Integers, *, last: int) -> Floats:
     """Take values along the last axis, 0 outside of the first and the last."""
     shape = (*np.broadcast_shapes(values.shape[:-1], at.shape[:-1]), at.shape[-1])
     places = np.broadcast_to(np.clip(at, 0, last), shape)
-    some = np.take_along_axis(np.broadcast_to(values, (*shape[:-1], values.shape[-1])), places, -1)
+    some = np.take_along_axis(
+        np.broadcast_to(values, (*shape[:-1], values.shape[-1])), places, -1
+    )
     is_inside = (at >= 0) & (at <= last)
     taken: Floats = np.where(is_inside, some, 0)
     return taken

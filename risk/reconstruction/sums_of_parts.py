@@ -35,7 +35,7 @@ class SumsOfParts:
 def sums_of_parts(
     lattice: Lattice, tables: Collection[Levels], *, most_parts: int
 ) -> Iterator[SumsOfParts]:
-    """Give the sums over one variable, or one step of it.
+    """Give the sums of two parts or more over one variable, or one step of it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def sums_of_parts(
                 for code in range(lattice.sizes[axis][above[axis]]):
                     members = np.flatnonzero(codes == code)
                     some = places[below].take(members, axis=axis)
-                    if len(members) <= most_parts:
+                    if 1 < len(members) <= most_parts:
                         yield SumsOfParts(
                             sums=places[above].take(code, axis=axis).ravel(),
                             parts=np.moveaxis(some, axis, -1).reshape(-1, len(members)),
