@@ -25,6 +25,7 @@ from risk.reconstruction.attributes import (
     found_attributes,
     found_groups,
 )
+from risk.reconstruction.cavity_probabilities import cavity_probabilities
 from risk.reconstruction.count_probabilities import count_probabilities
 from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.fitted_counts import fitted_cells
@@ -133,7 +134,7 @@ class Audit:
     groups
         Cells of which a stranger says that all their records have one category.
     unfinished
-        What a limit of CPU time cut short; then all figures are lower bounds.
+        What a limit of CPU time cut short, or leaves open; then all figures are lower bounds.
     """
 
     small: int
@@ -269,14 +270,18 @@ class Auditor:
         )
         estimates = fit.sums()
         after("fit")
-        probabilities = count_probabilities(
-            fit,
+        probable = count_probabilities(
+            fit.fitted_to_sums(space.lattice, variance=self.variance, is_over=is_over),
+            space.lattice,
             ptable=self.ptable,
-            variance=self.variance,
             most=self.small,
             is_over=is_over,
         )
-        after("probabilities")
+        cavities = cavity_probabilities(
+            fit, ptable=self.ptable, variance=self.variance, most=self.small, is_over=is_over
+        )
+        if not probable.is_settled:
+            unfinished.append("probabilities")
         truth = space.truth()
         bounds = count_bounds(
             space.lattice,
@@ -286,7 +291,7 @@ class Auditor:
             is_over=is_over,
         )
         after("bounds")
-        attacked = self._attacked(space, truth, estimates, bounds, probabilities)
+        attacked = self._attacked(space, truth, estimates, bounds, (cavities, probable.shares))
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -321,13 +326,14 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
-        probabilities: Floats,
+        probabilities: Sequence[Floats],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found.
 
         Cells that look alike are those of one table, or of all, or those whose most probable
-        count is the same, and about as probable. Of these ways each half of the cells has the
-        one that finds more of the other half: nobody chooses by counts that are to be found.
+        count is the same, and about as probable; or the most probable count is guessed. Of
+        these ways each half of the cells has the one that finds more of the other half: nobody
+        chooses by counts that are to be found.
         """
         beside = equal_siblings(space.lattice, space.shown)
 
@@ -366,13 +372,21 @@ class Auditor:
             for part in parts
         ]
         by_table = Guesses.joined([own for _, own in of_each])
-        probable, probable_zeros = self._by_probability(
-            true, published, probabilities, bounds=(lower, upper)
-        )
-        ways, ways_of_zeros = [of_all, by_table, probable], [zeros, probable_zeros]
+        ways, ways_of_zeros = [of_all, by_table], [zeros]
+        for of_cells, is_learnt in itertools.product(probabilities, (True, False)):
+            probable, probable_zeros = self._by_probability(
+                true, published, of_cells, bounds=(lower, upper), is_learnt=is_learnt
+            )
+            ways.append(probable)
+            ways_of_zeros.append(probable_zeros)
         all_guesses = better_by_halves(ways, [w.is_right & w.is_small for w in ways])
         zeros = better_by_halves(
-            ways_of_zeros, [w.is_named & w.is_occupied for w in ways_of_zeros]
+            ways_of_zeros,
+            [
+                # A way that is wrong more often than right names no cell.
+                w.is_named & w.is_occupied & (2 * w.found.right >= w.found.named)
+                for w in ways_of_zeros
+            ],
         )
         attacks = []
         for (table, cells), part, (alone, _) in zip(
@@ -405,10 +419,11 @@ class Auditor:
         probabilities: Floats,
         *,
         bounds: tuple[Floats, Floats],
+        is_learnt: bool,
     ) -> tuple[Guesses, NamedZeros]:
-        """Guess by cells whose most probable count is the same, and about as probable.
+        """Guess the most probable count, or what cells with about the same probability have.
 
-        Probabilities are clues: how often they are right is counted, and not believed.
+        How often probabilities are right is counted, and not believed: nobody is sure by them.
         """
         best, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
         guesses = guessed_counts(
@@ -419,6 +434,7 @@ class Auditor:
             confidence=self.confidence,
             bounds=bounds,
             n_coarse=1,
+            is_guess_learnt=is_learnt,
         )
         occupied = (_TENTHS * (1 - probabilities[:, 0])).astype(np.int64)
         return guesses, named_zeros(
@@ -427,6 +443,7 @@ class Auditor:
             [np.minimum(occupied, _TENTHS - 1)],
             confidence=self.confidence,
             lower=bounds[0],
+            is_likely=None if is_learnt else probabilities[:, 0] < 0.5,
         )
 
     def _remaining(

@@ -9,12 +9,15 @@ import numpy as np
 
 from ckm.audit.query_space import QuerySpace
 from risk.reconstruction.blocks import Blocks
+from risk.reconstruction.count_probabilities import messages_size
 
 #: Bytes of a joint cell while blocks pass messages, and of a published cell with the history of
-#: the solver.
-_OF_JOINT, _OF_PUBLISHED = 40, 800
-#: Steps of the fit, and what bounds and differences of two tables take of each cell and table.
-_STEPS_OF_FIT, _SECONDS_OF_CELL = 150, 2e-6
+#: the solver; of a number of a message.
+_OF_JOINT, _OF_PUBLISHED, _OF_MESSAGE = 40, 800, 8
+#: Steps of messages between sums and parts, and seconds of a number of their convolutions.
+_STEPS_OF_MESSAGES, _SECONDS_OF_NUMBER = 15, 2.5e-8
+#: Steps of both fits, and what bounds and differences take of each cell and table.
+_STEPS_OF_FIT, _SECONDS_OF_CELL = 200, 2e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,15 @@ class Cost:
     megabytes: float
 
 
-def estimated_cost(space: QuerySpace) -> Cost:
+def estimated_cost(space: QuerySpace, *, max_noise: int) -> Cost:
     """Estimate the cost of an audit: from one step of its fit, and from numbers of cells.
 
     Parameters
     ----------
     space
         The tables.
+    max_noise
+        Of the p-table.
     """
     tables, lattice = space.shown, space.lattice
     blocks = Blocks(lattice.groups, list(tables))
@@ -67,5 +72,8 @@ def estimated_cost(space: QuerySpace) -> Cost:
     step = time.process_time() - start
     n_cells = sum(one.published.size for one in tables.values())
     seconds = _STEPS_OF_FIT * step + _SECONDS_OF_CELL * n_cells * len(tables)
-    megabytes = (_OF_JOINT * blocks.n_cells + _OF_PUBLISHED * n_cells) / 1e6
+    n_parts, n_numbers = messages_size(lattice, list(tables), max_noise=max_noise)
+    seconds += _STEPS_OF_MESSAGES * _SECONDS_OF_NUMBER * n_numbers
+    of_messages = _OF_MESSAGE * (2 * max_noise + 1) * n_parts
+    megabytes = (_OF_JOINT * blocks.n_cells + _OF_PUBLISHED * n_cells + of_messages) / 1e6
     return Cost(seconds=seconds, megabytes=megabytes)

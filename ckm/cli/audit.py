@@ -177,7 +177,7 @@ def audit(
                 progress=report_progress,
                 is_over=is_spent,
             )
-        _tell_cost(terminal, space)
+        _tell_cost(terminal, space, max_noise=auditor.ptable.max_noise)
         audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
@@ -279,11 +279,11 @@ def _limits_of(settings: ServiceAudit | JobLimits) -> dict[str, float | None]:
     )
 
 
-def _tell_cost(terminal: Terminal, space: QuerySpace) -> None:
+def _tell_cost(terminal: Terminal, space: QuerySpace, *, max_noise: int) -> None:
     """Tell what the attack is about to cost."""
     from ckm.audit.effort import estimated_cost
 
-    cost = estimated_cost(space)
+    cost = estimated_cost(space, max_noise=max_noise)
     message = Message(
         "attacking {tables:,} tables together takes some {seconds:,} CPU s and {megabytes:,} "
         "MB more",
@@ -335,8 +335,8 @@ def _require_within(
     if facts.unfinished:
         raise CheckFailedError(
             Message(
-                "The attack was cut short by --limit-cpu: its result is a lower bound, and "
-                "meets no limit."
+                "The attack was cut short by --limit-cpu, or its probabilities do not settle: "
+                "its result is a lower bound, and meets no limit."
             ),
             hint=Message("run it with more CPU seconds, or without --limit-cpu"),
         )

@@ -547,26 +547,8 @@ def _service_text(
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in categories.items()]
         lines.append("")
     for name in names:
-        lines += ["[[variable]]", f"name = {_quoted(name)}"]
-        lines.append(_setting(f"labels = {_quoted(name)}", Message("decide: what readers see")))
-        if name in draft.bands:
-            lines += _banded(name, draft.bands[name])[2:]
-        if name == area:
-            note = Message("decide: rules are judged area by area")
-            lines.append(_setting("is_area = true", note))
-        if name == area or name in plain:
-            note = (
-                Message(
-                    "decide: names and centres of areas, a CSV file of code,en,fr,former,x,y"
-                )
-                if name == area
-                else Message("decide: names of the codes, a CSV file of code,en,fr")
-            )
-            lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
-        if name == area:
-            note = Message("decide: made of boundaries by ckm service map")
-            lines.append(_setting(f'# map = "{_plain(name)}.topojson"', note))
-        lines.append("")
+        has_codes = name == area or name in plain
+        lines += _offered(draft, name, is_area=name == area, has_codes=has_codes)
     for name, bands in draft.bands.items():
         if name not in names:
             lines += [*_banded(name, bands, is_offered=False), ""]
@@ -586,6 +568,30 @@ def _service_text(
         *_columns(draft, {*names}, has_sums=False),
     ]
     return lines
+
+
+def _offered(
+    draft: JobDraft, name: str, *, is_area: bool, has_codes: bool
+) -> list[str | _Noted]:
+    """Write a variable of a service: what readers see, and what tells where it lies."""
+    lines: list[str | _Noted] = ["[[variable]]", f"name = {_quoted(name)}"]
+    lines.append(_setting(f"labels = {_quoted(name)}", Message("decide: what readers see")))
+    if name in draft.bands:
+        lines += _banded(name, draft.bands[name])[2:]
+    if is_area:
+        note = Message("decide: rules are judged area by area")
+        lines.append(_setting("is_area = true", note))
+    if has_codes:
+        note = (
+            Message("decide: names and centres of areas, a CSV file of code,en,fr,former,x,y")
+            if is_area
+            else Message("decide: names of the codes, a CSV file of code,en,fr")
+        )
+        lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
+    if is_area:
+        note = Message("decide: made of boundaries by ckm service map")
+        lines.append(_setting(f'# map = "{_plain(name)}.topojson"', note))
+    return [*lines, ""]
 
 
 def first_job(

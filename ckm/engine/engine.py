@@ -874,6 +874,22 @@ class Engine:
         """
         return self._protection.numbers(cells, measures=measures)
 
+    def protect_each(
+        self, parts: Sequence[Cells], *, measures: Sequence[str] = ("count",)
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Return the published numbers of cells of several tables, looked up together.
+
+        Parameters
+        ----------
+        parts, measures
+            As for `protect`.
+        """
+        protection = self._protection
+        return [
+            protection.numbers(cells, published, measures=measures)
+            for cells, published in zip(parts, protection.counts_of_each(parts), strict=True)
+        ]
+
     @property
     def ptable(self) -> PTable:
         """The p-table of counts."""

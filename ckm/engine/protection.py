@@ -18,7 +18,7 @@ from ckm.engine.magnitudes.noise.alike import (
 )
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
-from ckm.engine.perturbation import perturb
+from ckm.engine.perturbation import perturb, perturb_counts
 from ckm.engine.published_table import PublishedTable, published_numbers, table_of
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
@@ -186,6 +186,19 @@ class Protection:
     def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
         return perturb(cells, ptable=self.ptable, secret=self.mixing_secret)
+
+    def counts_of_each(self, parts: Sequence[Cells]) -> list[Integers]:
+        """Return the published counts of cells of several tables, all looked up together."""
+        if len(parts) <= 1:
+            return [self.counts(cells) for cells in parts]
+        published = perturb_counts(
+            np.concatenate([cells.count for cells in parts]),
+            np.concatenate([cells.cell_key for cells in parts]),
+            key_range=parts[0].key_range,
+            ptable=self.ptable,
+            secret=self.mixing_secret,
+        )
+        return np.split(published, np.cumsum([len(cells.count) for cells in parts])[:-1])
 
     def numbers(
         self,

@@ -23,7 +23,13 @@ from ckm.service.answering.answer import Answer, Answerer
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.figures import Derivation
 from ckm.service.answering.filtered_sets import FilteredSets
-from ckm.service.answering.messages import ClientError, Phrase, Refusal, explained
+from ckm.service.answering.messages import (
+    ClientError,
+    Phrase,
+    Refusal,
+    bad_request,
+    explained,
+)
 from ckm.service.answering.query import Query
 from ckm.service.answering.render import Rendered, render
 from ckm.service.answering.variables import Variable
@@ -208,6 +214,15 @@ class TableService:
                 "no_filters", role=Phrase(key=f"role_{self.service.access.filters}")
             )
 
+    def require_margin(self, asked: Query | Derivation, caller: Caller) -> None:
+        """Refuse exact intervals to all but officers, before anything is looked at."""
+        if not isinstance(asked, Derivation) or asked.level is None:
+            return
+        if caller.role != "officer":
+            raise ClientError("no_exact_margins")
+        if not self.answerer.deriver.has_exact_margins:
+            raise bad_request("exact_keys")
+
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller."""
         settings = self.answerer.settings
@@ -230,6 +245,7 @@ class TableService:
         is_job: bool = False,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
@@ -285,6 +301,7 @@ class TableService:
         deadline: Deadline | None = None,
     ) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         answer = self._answered(
@@ -366,6 +383,7 @@ class TableService:
         caller: Caller,
     ) -> Job:
         """Ask for a large table."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         work = partial(

@@ -3,136 +3,167 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 
-from footing.arrays import Floats, Integers
+from footing.arrays import Flags, Floats, Integers, Levels
 from ptable import PTable
 from ptable.lookup import cycle_length, serving_row
 from ptable.proof.divergence import laws_of
 from risk.reconstruction.fitted_counts import FittedCells
+from risk.reconstruction.lattice import Lattice
+from risk.reconstruction.sum_messages import (
+    PossibleCounts,
+    SumMessages,
+    convolution_length,
+)
+from risk.reconstruction.sums_of_parts import sums_of_parts
 
-_ROUNDS, _STEPS = 1, 40
-#: Cells at a time.
-_CHUNK = 100_000
-#: Least and largest variance of what stands for a published number, in that of the noise.
-_LEAST_VARIANCE, _MOST_VARIANCE = 0.1, 100.0
-_LEAST_MEAN, _MOST_MULTIPLIER = 1e-5, 8.0
+#: At most so many steps; messages have settled once a whole step would change the probabilities
+#: of a cell by less than that on average.
+_STEPS, _SETTLED = 60, 3e-3
+#: Messages move by this share of the way, and by so much of it where they have swung back.
+_SHARE, _LESS = 0.3, 0.7
+#: A sum of more parts says next to nothing of one of them.
+_MOST_PARTS = 400
+_LEAST_MEAN = 1e-4
+#: The logarithm of the probability of what the p-table never does.
+_IMPOSSIBLE = -30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CountProbabilities:
+    """The probability of each count of every published cell.
+
+    Parameters
+    ----------
+    shares
+        Of shape ``(n, most + 2)``: of 0, 1, ..., `most`, and of all larger counts.
+    is_settled
+        Whether further steps would hardly change them.
+    """
+
+    shares: Floats
+    is_settled: bool
 
 
 def count_probabilities(
     fit: FittedCells,
+    lattice: Lattice,
     *,
     ptable: PTable,
-    variance: float,
     most: int,
     is_over: Callable[[], bool] = lambda: False,
-) -> Floats:
+) -> CountProbabilities:
     """Give the probability of each count of every published cell, given all tables.
 
     Parameters
     ----------
     fit
-        Joint cells fitted to the published counts under normal noise.
+        Joint cells fitted to tables that are sums of others: how frequent cells are before
+        anything else is published of them.
+    lattice
+        The tables.
     ptable
         The noise.
-    variance
-        Its largest variance.
     most
         The largest count that is told apart from larger ones.
     is_over
-        Asked after each round whether to stop with the fit so far.
-
-    Returns
-    -------
-    Floats
-        Of shape ``(n, most + 2)``: of 0, 1, ..., `most`, and of all larger counts.
+        Asked after each step whether to stop with what there is.
 
     Notes
     -----
-    Without its own published number ``p`` a cell is taken to have a Poisson count, of the mean
-    that all other tables tell; with it, a count has that probability times the chance that the
-    p-table publishes it as ``p``. Normal noise knows nothing of rows that publish a 1 mostly as
-    0, and of zeros that stay. The mean ``t`` of this distribution is what the fit should give
-    the cell. So ``p`` is replaced by a number with a variance of its own which has the same
-    effect near ``t``, and all cells are fitted again: a round of expectation propagation whose
-    cavities are Poisson; five rounds found no more. Noises are taken for independent, which
-    those of equal records are not; so how often the probabilities are right is to be counted,
+    A published number can come from some counts, each with the chance that the p-table
+    publishes it so. With a Poisson prior of the fitted mean, a cell and the cells that add up
+    to it tell each other how probable each count makes all that is said of the others of this
+    sum (belief propagation, whose sums are convolutions; messages move by a part of the way).
+    Where all other parts are empty, a sum has the records of its part, and so its noise. For
+    one sum and its parts the result is that of enumeration. Tables that share cells return
+    to a cell what it said itself, so how often the probabilities are right is to be counted,
     not believed.
 
     References
     ----------
-    Minka 2001, Expectation propagation for approximate Bayesian inference.
+    Pearl 1988, Probabilistic Reasoning in Intelligent Systems; Kschischang, Frey, Loeliger
+    2001, Factor graphs and the sum-product algorithm; Murphy, Weiss, Jordan 1999, Loopy belief
+    propagation for approximate inference.
     """
-    cells = _Cells(fit, ptable)
-    for _ in range(_ROUNDS):
-        if is_over():
+    is_shown = np.concatenate([one.is_shown.ravel() for one in fit.published_cells.values()])
+    cells = _possible_counts(fit, ptable, is_shown)
+    is_vague = ~is_shown & (cells.means > ptable.max_noise)
+    messages = []
+    for links in sums_of_parts(lattice, list(fit.published_cells), most_parts=_MOST_PARTS):
+        is_used = is_shown[links.sums] & ~is_vague[links.parts].any(axis=1)
+        messages.append(SumMessages(cells, links.part(is_used)))
+    logs, is_settled = cells.logs, not messages
+    shares, change, share = _shares(cells, logs, most=most), math.inf, _SHARE
+    for _ in range(0 if is_settled else _STEPS):
+        for one in messages:
+            one.move(logs, share=share)
+        logs = cells.logs.copy()
+        for one in messages:
+            one.add_to(logs)
+        earlier, shares = shares, _shares(cells, logs, most=most)
+        before, change = change, float(np.abs(shares - earlier).max(axis=1).mean() / share)
+        if change > before:
+            share *= _LESS
+        is_settled = change < _SETTLED
+        if is_settled or is_over():
             break
-        cavity = _cavity(fit)
-        means, spreads = cells.moments(cavity)
-        multipliers = np.log(np.maximum(means, _LEAST_MEAN) / cavity)
-        # The slope of the multiplier against the mean is that of a normal observation.
-        beside = np.maximum(means - spreads, 1e-3 * means + 1e-9)
-        variances = spreads * means / beside
-        variances = np.clip(variances, _LEAST_VARIANCE * variance, _MOST_VARIANCE * variance)
-        fit = fit.fitted_to(means + variances * multipliers, variances, steps=_STEPS)
-    return cells.probabilities(_cavity(fit), most=most)
+    return CountProbabilities(shares=shares[is_shown], is_settled=is_settled)
 
 
-def _cavity(fit: FittedCells) -> Floats:
-    """Return the mean of each published cell by all that is published but itself."""
-    own = np.clip(fit.multipliers, -_MOST_MULTIPLIER, _MOST_MULTIPLIER)
-    cavity: Floats = np.maximum(fit.flat() * np.exp(-own), _LEAST_MEAN)
-    return cavity
+def messages_size(
+    lattice: Lattice, tables: Collection[Levels], *, max_noise: int
+) -> tuple[int, int]:
+    """Give the number of parts that messages go to, and of numbers that a step convolves.
+
+    Parameters
+    ----------
+    lattice, tables
+        Tables of a lattice.
+    max_noise
+        Of the p-table.
+    """
+    n_parts = n_numbers = 0
+    for links in sums_of_parts(lattice, tables, most_parts=_MOST_PARTS):
+        n_parts += links.parts.size
+        n_numbers += links.parts.size * convolution_length(links, width=2 * max_noise + 1)
+    return n_parts, n_numbers
 
 
-class _Cells:
-    """The published cells, and how likely each count of theirs is published so."""
-
-    def __init__(self, fit: FittedCells, ptable: PTable) -> None:
-        self._published = np.concatenate(
-            [one.published[one.is_shown] for one in fit.published_cells.values()]
-        )
-        self._gaps = np.arange(-ptable.max_noise, ptable.max_noise + 1)
-        logs, n_single = _log_likelihoods(ptable, self._gaps)
-        cycle = len(logs) - n_single
-        rows = n_single + (self._published - n_single) % cycle
-        self._rows = np.where(self._published < n_single, self._published, rows)
-        self._logs = logs
-
-    def moments(self, means: Floats) -> tuple[Floats, Floats]:
-        """Return the mean and the variance of each count, of Poisson means without it."""
-        parts = []
-        for counts, weights in self._weights(means):
-            mean = (weights * counts).sum(axis=1)
-            parts.append((mean, (weights * counts**2).sum(axis=1) - mean**2))
-        first, second = zip(*parts, strict=True)
-        return np.concatenate(first), np.concatenate(second)
-
-    def probabilities(self, means: Floats, *, most: int) -> Floats:
-        """Return the probability of each count up to the most, and of all larger ones."""
-        parts = []
-        for counts, weights in self._weights(means):
-            capped = np.minimum(counts, most + 1)
-            values = [np.where(capped == n, weights, 0).sum(axis=1) for n in range(most + 2)]
-            parts.append(np.stack(values, axis=1))
-        return np.concatenate(parts)
-
-    def _weights(self, means: Floats) -> Iterator[tuple[Integers, Floats]]:
-        """Give the counts that cells may have, and their probabilities, some at a time."""
-        from scipy.special import gammaln
-
-        for start in range(0, max(1, len(means)), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            counts = np.maximum(self._published[part, None] + self._gaps, 0)
-            logs = self._logs[self._rows[part]] + counts * np.log(means[part, None])
-            logs -= gammaln(counts + 1)
-            weights = np.exp(logs - logs.max(axis=1, initial=-np.inf, keepdims=True))
-            yield counts, weights / weights.sum(axis=1, keepdims=True)
+def _possible_counts(fit: FittedCells, ptable: PTable, is_shown: Flags) -> PossibleCounts:
+    """Return those of all cells; one that is not shown has its prior alone."""
+    published = np.concatenate([one.published.ravel() for one in fit.published_cells.values()])
+    published = np.where(is_shown, published, 0)
+    noise, gaps = ptable.max_noise, np.arange(2 * ptable.max_noise + 1)
+    logs, n_single = log_likelihoods(ptable, gaps - noise)
+    cycle = len(logs) - n_single
+    rows = n_single + (published - n_single) % cycle
+    rows = np.where(published < n_single, published, rows)
+    first = np.maximum(0, published - noise)
+    at = first[:, None] + gaps - published[:, None] + noise
+    known = logs[rows[:, None], np.minimum(at, len(gaps) - 1)]
+    known = np.maximum(np.where(at < len(gaps), known, -math.inf), _IMPOSSIBLE)
+    means = np.concatenate([one.ravel() for one in fit.sums().values()])
+    return PossibleCounts(
+        first=first,
+        published=np.where(is_shown, published, -1),
+        logs=np.where(is_shown[:, None], known, 0.0),
+        means=np.maximum(means, _LEAST_MEAN),
+    )
 
 
-def _log_likelihoods(ptable: PTable, gaps: Integers) -> tuple[Floats, int]:
+def _shares(cells: PossibleCounts, logs: Floats, *, most: int) -> Floats:
+    """Return the probability of each count up to the most, and of all larger ones."""
+    weights, capped = cells.probabilities(logs), np.minimum(cells.counts, most + 1)
+    shares = [np.where(capped == n, weights, 0).sum(axis=1) for n in range(most + 2)]
+    return np.stack(shares, axis=1)
+
+
+def log_likelihoods(ptable: PTable, gaps: Integers) -> tuple[Floats, int]:
     """Return log P(published | published + gap), and from which published count rows repeat.
 
     A number that no count is published as says nothing: all gaps are alike.

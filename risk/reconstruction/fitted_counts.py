@@ -15,6 +15,8 @@ from risk.reconstruction.lattice import Lattice, Shown, added
 
 _STEPS = (40, 100)
 _PASSES = 3
+#: The variance of a number that is not looked at.
+_UNSEEN = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -89,6 +91,39 @@ class FittedCells:
                 options={"maxiter": steps, "maxcor": 30},
             )
         return replace(self, multipliers=scale * solution.x)
+
+    def fitted_to_sums(
+        self,
+        lattice: Lattice,
+        *,
+        variance: float,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> FittedCells:
+        """Fit anew to the tables that are sums of another: what its cells are before it.
+
+        Parameters
+        ----------
+        lattice, variance, is_over
+            See `fitted_cells`.
+        """
+
+        def tell(_: Floats) -> None:
+            if is_over():
+                raise StopIteration  # the solver returns what it has
+
+        details = lattice.without_detail(self.published_cells)
+        targets = {table: one.published for table, one in self.published_cells.items()}
+        variances = {
+            table: np.full(one.published.shape, _UNSEEN if table in details else variance)
+            for table, one in self.published_cells.items()
+        }
+        fit = replace(self, multipliers=np.zeros(len(self.multipliers)))
+        return fit.fitted_to(
+            _flat(targets, self.published_cells),
+            _flat(variances, self.published_cells),
+            steps=sum(_STEPS),
+            callback=tell,
+        )
 
     def _sums(self, multipliers: Floats) -> dict[Levels, Floats]:
         exponents = _tables(multipliers, self.published_cells)

@@ -7,7 +7,7 @@ joint cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self, TypeVar
 
@@ -59,6 +59,19 @@ class Lattice:
         codes = np.zeros(self.sizes[axis][below], np.int64)
         codes[low] = high
         return codes if (codes[low] == high).all() else None
+
+    def without_detail(self, tables: Collection[Levels]) -> set[Levels]:
+        """Return the tables that are no sum of another over one variable or a step of it."""
+        return {
+            table
+            for table in tables
+            if not any(
+                (*table[:axis], below, *table[axis + 1 :]) in tables
+                and self.codes(axis, below, level) is not None
+                for axis, level in enumerate(table)
+                for below in range(level)
+            )
+        }
 
     def sums(self, joint: NDArray[Any]) -> dict[Levels, NDArray[Any]]:
         """Add joint cells up to every table."""
@@ -256,6 +269,7 @@ def guessed_counts(
     confidence: float,
     bounds: tuple[Floats, Floats] | None = None,
     n_coarse: int = 0,
+    is_guess_learnt: bool = True,
 ) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -277,6 +291,9 @@ def guessed_counts(
     n_coarse
         How many of the first clues tell what to guess where fewer than 20 others have all of
         them; 0 for none.
+    is_guess_learnt
+        Whether to guess what is most frequent among others, or always `guess`: then others
+        tell who is sure.
 
     Notes
     -----
@@ -293,9 +310,11 @@ def guessed_counts(
         others[is_rare] = _others_alike(capped, clues[:n_coarse], n_values=small + 2)[is_rare]
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
-    best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
+    frequent, best = others.argmax(axis=1), np.clip(guess, 0, small + 1)
+    if is_guess_learnt:
+        best = np.where(is_known, frequent, best)
     is_certain = np.zeros(len(truth), bool)
-    is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
+    is_sure = is_known & (others.max(axis=1) >= confidence * n_others) & (best == frequent)
     if bounds is not None:
         lower, upper = (np.minimum(one, small + 1).astype(np.int64) for one in bounds)
         is_certain = (lower == upper) & (upper <= small)
@@ -393,6 +412,7 @@ def named_zeros(
     *,
     confidence: float,
     lower: Floats,
+    is_likely: Flags | None = None,
 ) -> NamedZeros:
     """Name cells published as 0 that hold records, by others that look alike.
 
@@ -402,6 +422,8 @@ def named_zeros(
         See `guessed_counts`; a cell is left out of the frequencies that name it.
     lower
         The least count of each cell.
+    is_likely
+        Which cells to name instead of those that others name: these tell who is sure.
     """
     is_zero = published == 0
     is_occupied = is_zero & (truth > 0)
@@ -415,6 +437,9 @@ def named_zeros(
         is_known = n_others >= _ENOUGH
         is_named[is_zero] |= is_known & (2 * occupied > n_others)
         is_sure[is_zero] |= is_known & (occupied >= confidence * n_others)
+    if is_likely is not None:
+        is_named = is_certain | (is_zero & is_likely)
+        is_sure &= is_named
     return NamedZeros(
         is_zero=is_zero,
         is_occupied=is_occupied,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
+    from risk.inference.exact_margins import ExactMargin
     from tables import Cells
     from tables.cells.axes import Axis
     from tables.prepared.prepared import PreparedCells
@@ -86,7 +87,7 @@ class Answer:
     margin: MarginOfError | None = None
     variables: Mapping[str, Variable] = field(default_factory=dict)
     figure: Figure | None = None
-    figure_margin: PublicMargin | None = None
+    figure_margin: PublicMargin | ExactMargin | None = None
 
     @property
     def shown_measures(self) -> tuple[str, ...]:
@@ -185,6 +186,7 @@ class Answerer:
             area=service.area,
             rates=service.rates,
             margin=None if level is None else PublicMargin.of(engine.ptable, level=level),
+            ptable=engine.ptable if service.job.keys.mix else None,
         )
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
@@ -289,7 +291,9 @@ class Answerer:
         )
         if answer.refusal is not None:
             return replace(answer, query=derivation.query)
-        return self.deriver.derived(answer, derivation)
+        return self.deriver.derived(
+            answer, derivation, check=None if deadline is None else deadline.require
+        )
 
     def _counted(
         self,
@@ -313,11 +317,13 @@ class Answerer:
         cells = self._prepared.cells_by_level(
             prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
-        protected = {}
-        for levels, part in cells.items():
-            deadline.require()
-            numbers = self._engine.protect(part, measures=measures)
-            protected[levels] = (part.ranks, numbers)
+        deadline.require()
+        numbers = self._engine.protect_each(list(cells.values()), measures=measures)
+        protected = {
+            levels: (part.ranks, own)
+            for (levels, part), own in zip(cells.items(), numbers, strict=True)
+        }
+        deadline.require()
         return prepared_cells, protected
 
     def _judged(

@@ -19,6 +19,7 @@ from ckm.formats.words import category_labels
 from ckm.service.answering.documentation import documentation_of
 from ckm.service.answering.messages import say
 from footing.messages import Message
+from risk.inference.exact_margins import ExactMargin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -151,10 +152,21 @@ def figure_notes(
         notes.append(say(f"figure_{figure.kind}_note", language, **filled))
     if answer.variables:
         notes.append(say("zone_note", language))
-    if answer.figure_margin is not None:
+    if isinstance(answer.figure_margin, ExactMargin):
+        kind = "exact_rank_margin" if figure.kind == "rank" else "figure_margin"
+        notes.append(
+            say(kind, language, level=_percentage(answer.figure_margin.level, language))
+        )
+        notes.append(say("exact_note", language))
+    elif answer.figure_margin is not None:
         kind = "figure_rank_margin" if figure.kind == "rank" else "figure_margin"
         notes.append(say(kind, language, level=answer.figure_margin.level))
     return notes
+
+
+def _percentage(level: float, language: str) -> str:
+    """Write a level as the language has it."""
+    return f"{level:g}".replace(".", "," if language == "fr" else ".")
 
 
 def _units(
@@ -232,6 +244,8 @@ def render(
     else:
         body = to_bytes(table, format, about=about)
     headers = {"Content-Language": language}
+    if isinstance(answer.figure_margin, ExactMargin):
+        headers["Cache-Control"] = "no-store"  # of nobody's cache but the officer's own file
     if answer.withheld:
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())
         headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))

@@ -498,6 +498,8 @@ def test_records_made_ready_give_the_cells_of_tables(small):
     names = cells.axes[0].labels[0][cells.ranks[0]]
     kept = {(n,): c for n, c in zip(names, found["count"].tolist(), strict=True) if c}
     assert kept == table
+    each = small.protect_each([cells, cells], measures=["count"])
+    assert [part["count"].tolist() for part in each] == [found["count"].tolist()] * 2
 
 
 def test_cells_of_one_office_are_protected_by_another_as_its_records_would_be(small):
