@@ -34,6 +34,11 @@ class ColumnProfile:
         Whether all values are numbers of 0 or more.
     is_whole
         Whether all values are whole numbers.
+    has_decimals
+        Whether the column has texts of whole numbers, some of them written with decimals, such
+        as 15400.0: these may be amounts or codes.
+    has_commas
+        Whether the column has texts that are numbers only where the comma is the decimal mark.
     """
 
     name: str
@@ -42,6 +47,8 @@ class ColumnProfile:
     distinct: int
     is_positive: bool
     is_whole: bool
+    has_decimals: bool = False
+    has_commas: bool = False
 
 
 def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
@@ -66,6 +73,9 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
         number = source.number_sql(name) if is_amount else column
         expressions.append(f"min({number}) >= 0" if is_amount else "false")
         expressions.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
+        mark = "[.,]" if is_amount else ","
+        is_text = source.is_text_of_csv(name)
+        expressions.append(_has_mark(column, mark) if is_text else "false")
     records, *figures = source.fetch(f"SELECT {', '.join(expressions)} FROM {source.relation}")[
         0
     ]
@@ -73,7 +83,7 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
         raise SourceError(
             Message("The source {label!r} has no records.", label=Name(source.label))
         )
-    estimated = dict(zip(source.kinds, figures[1::4], strict=True))
+    estimated = dict(zip(source.kinds, figures[1::5], strict=True))
     few = [name for name, distinct in estimated.items() if 0 < distinct <= _SLACK * COUNTED]
     if few:
         exact = ", ".join(f"count(DISTINCT {quote(name)})" for name in few)
@@ -90,11 +100,26 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
             distinct=min(estimated[name], there),
             is_positive=bool(is_positive),
             is_whole=bool(is_whole),
+            has_decimals=bool(is_whole and has_mark),
+            has_commas=bool(has_mark and not source.is_number(name)),
         )
-        for name, there, is_positive, is_whole in zip(
-            source.kinds, *(figures[place::4] for place in (0, 2, 3)), strict=True
+        for name, there, is_positive, is_whole, has_mark in zip(
+            source.kinds, *(figures[place::5] for place in (0, 2, 3, 4)), strict=True
         )
     ]
+
+
+def _has_mark(column: str, mark: str) -> str:
+    """Return SQL that tells whether texts are numbers, and some have decimals.
+
+    Three decimals everywhere may be thousands: 1,000.
+    """
+    number = f"[+-]?[0-9]+({mark}[0-9]+)?"
+    decimal = f"[+-]?[0-9]+{mark}([0-9]{{1,2}}|[0-9]{{4,}})"
+    return (
+        f"bool_and(regexp_full_match({column}, '{number}')) AND "
+        f"bool_or(regexp_full_match({column}, '{decimal}'))"
+    )
 
 
 def is_unique(source: Source, name: str) -> bool:

@@ -255,7 +255,7 @@ def exposure_facts(
         advice=tuple(one.chosen for one in steps),
         noise=tuple(noise),
         release=() if release is None else tuple(release.tables),
-        cautions=() if release is None else release.sums,
+        cautions=() if release is None else release.cautions,
         left_out=tuple(
             release.left_out
             if release is not None

@@ -52,12 +52,20 @@ class ReleaseTables:
         Name of a table → why it is not.
     sums
         What there is to say of the sums of the job, at which the audit does not look.
+    weighted
+        What there is to say of tables that show weighted counts alone.
     """
 
     service: Service
     tables: Mapping[str, TableRequest]
     left_out: Mapping[str, str]
     sums: tuple[str, ...] = ()
+    weighted: tuple[str, ...] = ()
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """All that there is to say of other measures than counts."""
+        return (*self.weighted, *self.sums)
 
 
 def open_release(
@@ -87,7 +95,8 @@ def open_release(
     Raises
     ------
     ConfigError
-        If the job has no table of counts, or a table has too many combinations of levels.
+        If the job has no table of counts or of weighted counts, or a table has too many
+        combinations of levels.
     """
     job = read_job(path)
     if job.ptable is None:
@@ -133,11 +142,16 @@ def _sums(job: Job) -> tuple[str, ...]:
 
 
 def _release(path: Path, job: Job) -> ReleaseTables:
-    """List the tables of counts of a job, and the earlier ones that can be built again."""
+    """List the tables of counts of a job, and the earlier ones that can be built again.
+
+    A weighted count is the published count of its cell times the mean weight there: who knows
+    that weight has the count. So it is examined as if it were the count.
+    """
     requests: dict[str, TableRequest] = {}
-    left_out = {}
+    left_out, weighted = {}, []
     for table in job.table:
-        if "count" in table.measures:
+        if {"count", "weighted"} & {*table.measures}:
+            weighted += [table.name] * ("count" not in table.measures)
             requests[table.name] = TableRequest(
                 dimensions=table.dimensions, margins=table.margins, where=table.where
             )
@@ -152,10 +166,24 @@ def _release(path: Path, job: Job) -> ReleaseTables:
             requests[name] = earlier
     if not requests:
         raise ConfigError(
-            Message("No table of the job publishes counts: there is nothing to audit.")
+            Message(
+                "No table of the job publishes counts or weighted counts, and the audit "
+                "examines no other numbers."
+            ),
+            hint=Message("what a sum or a mean gives away is not examined by ckm audit"),
         )
-    service = _service(path, job, requests.values())
-    return ReleaseTables(service=service, tables=requests, left_out=left_out)
+    caution = Message(
+        "Tables of weighted counts alone, {names}, are examined as if they showed counts: a "
+        "weighted count is a published count times the mean weight of its cell. What weights "
+        "themselves give away, to people who know those of some records, is not examined.",
+        names=Name(", ".join(weighted)),
+    )
+    return ReleaseTables(
+        service=_service(path, job, requests.values()),
+        tables=requests,
+        left_out=left_out,
+        weighted=(caution,) if weighted else (),
+    )
 
 
 def _earlier(path: Path, job: Job) -> Iterator[tuple[str, TableRequest | None]]:

@@ -237,8 +237,11 @@ def audit(
         _write_design(_of_design(output), designs, limit=limit, force=force)
     _show_found(terminal, audit_result)
     _tell(terminal, facts, release.left_out if release else {})
-    for text in facts.cautions:
-        terminal.warn("sums with the noise of counts", text)
+    if release is not None:
+        for text in release.weighted:
+            terminal.warn("weighted counts", text)
+        for text in release.sums:
+            terminal.warn("sums with the noise of counts", text)
     _require_within(terminal, facts, steps, noise)
 
 

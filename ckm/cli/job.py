@@ -104,7 +104,7 @@ def init(
         )
     else:
         _warn_of_identifier(terminal, output)
-    _warn_of_shorter_codes(terminal, draft)
+    _warn_of_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -155,7 +155,7 @@ def service_init(
     write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
     if not draft.unique:
         _warn_of_identifier(terminal, output)
-    _warn_of_shorter_codes(terminal, draft)
+    _warn_of_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -239,12 +239,23 @@ def service_map(
     click.echo(str(output))
 
 
-def _warn_of_shorter_codes(terminal: Terminal, draft: "JobDraft") -> None:
-    """Say which codes may have lost a zero in a spreadsheet."""
-    from ckm.release.files.table_files import lost_zeros_caution
+def _warn_of_codes(terminal: Terminal, draft: "JobDraft") -> None:
+    """Say which codes and numbers another program may have written otherwise."""
+    from ckm.release.files.table_files import decimals_caution, lost_zeros_caution
 
     for column, codes in draft.shorter.items():
         terminal.warn("codes", lost_zeros_caution(column, codes))
+    for column, codes in draft.with_decimals.items():
+        terminal.warn("codes", decimals_caution(column, codes))
+    if draft.comma_columns:
+        terminal.warn(
+            "decimal comma",
+            Message(
+                "Texts such as 7,0 are numbers only where the comma is the decimal mark: "
+                '--decimal , here, or decimal = "," in the file, in columns {names}.',
+                names=Name.each(draft.comma_columns),
+            ),
+        )
 
 
 def _warn_of_identifier(terminal: Terminal, output: Path) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
@@ -25,7 +25,11 @@ from tables.profile import (
     profile_columns,
 )
 from tables.recoding.derive import derive_variables
-from tables.recoding.lost_zeros import codes_without_zeros
+from tables.recoding.lost_zeros import (
+    codes_with_decimals,
+    codes_without_zeros,
+    without_decimals,
+)
 from tables.secret import SECRET_VARIABLE
 from tables.source.source import Source
 
@@ -139,6 +143,8 @@ class JobDraft:
         Key of ``[report.limits]`` → the strictest that the drafted noise keeps.
     refused
         Column → why it is refused, as a dimension or altogether, to be translated.
+    comma_columns
+        Columns of CSV that are numbers where the comma is the decimal mark, which was not said.
     """
 
     records: int
@@ -152,12 +158,19 @@ class JobDraft:
     tables: dict[str, list[str]] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    comma_columns: list[str] = field(default_factory=list)
     text: str = ""
 
     @property
     def shorter(self) -> dict[str, list[str]]:
         """Column → its codes that may have lost a zero in a spreadsheet."""
         by_column = {name: codes_without_zeros(v) for name, v in self.categories.items()}
+        return {name: codes for name, codes in by_column.items() if codes}
+
+    @property
+    def with_decimals(self) -> dict[str, list[str]]:
+        """Column → its codes, all of them whole numbers written with decimals."""
+        by_column = {name: codes_with_decimals(v) for name, v in self.categories.items()}
         return {name: codes for name, codes in by_column.items() if codes}
 
     def requests(self) -> dict[str, Request]:
@@ -209,7 +222,14 @@ def draft_job(
     place = place_of(data)
     with open_source(place, table=table, options=reading) as source:
         records, columns = profile_columns(source)
-        draft = JobDraft(records=records, columns={column.name: column for column in columns})
+        reading = reading or ReadOptions()
+        draft = JobDraft(
+            records=records, columns={c.name: _as_declared(c, reading) for c in columns}
+        )
+        is_csv = source.parquet is None and not reading.text and reading.decimal == "."
+        draft.comma_columns = [
+            c.name for c in columns if is_csv and c.has_commas and c.name not in reading.types
+        ]
         _find_keys(draft, source)
         _find_nesting(draft, source)
         _find_categories(draft, source)
@@ -233,11 +253,21 @@ def draft_job(
     if not place.is_elsewhere:
         place = place_of(Path(os.path.relpath(data, output.parent)))
     write = _service_text if is_service else _text
-    lines = write(
-        draft, place, table=table, folder=output.parent, reading=reading or ReadOptions()
-    )
+    lines = write(draft, place, table=table, folder=output.parent, reading=reading)
     draft.text = "".join(f"{_written(line, say)}\n" for line in lines)
     return draft
+
+
+def _as_declared(column: ColumnProfile, reading: ReadOptions) -> ColumnProfile:
+    """Return a column of texts as one of numbers where it was declared to be one."""
+    is_number = column.kind == "text" and reading.types.get(column.name) == "decimal"
+    return replace(column, kind="number") if is_number else column
+
+
+def _is_amount(column: ColumnProfile) -> bool:
+    """Tell whether a column has numbers, and too many of them for categories."""
+    is_number = column.kind in ("integer", "number") or column.has_decimals
+    return is_number and column.distinct > _FEW
 
 
 def _find_keys(draft: JobDraft, source: Source) -> None:
@@ -309,8 +339,7 @@ def _find_bands(draft: JobDraft, source: Source) -> None:
     nested = {name for chain in draft.hierarchies.values() for name in chain}
     left_out = {*nested, *draft.same, *draft.weights, *draft.unique}
     for column in draft.columns.values():
-        is_amount = column.kind in ("integer", "number") and column.distinct > _FEW
-        if not is_amount or column.name in left_out:
+        if not _is_amount(column) or column.name in left_out:
             continue
         ends = ends_of(source, column.name)
         if ends is None:
@@ -474,6 +503,7 @@ def _text(
         lines.append("")
     for name, bands in draft.bands.items():
         lines += [*_banded(name, bands), ""]
+    lines += _recoded(draft)
     for name, dimensions in draft.tables.items():
         cells = Message("at most {cells:,} cells", cells=draft.cells(dimensions))
         lines += ["[[table]]", f'name = "{name}"']
@@ -555,6 +585,7 @@ def _service_text(
     if area is not None and len(columns[area]) > 1:
         note = Message("decide: levels of areas where tables have fewer variables")
         lines += ["[rules]", _setting(f"small_areas = {_quoted(columns[area][-1:])}", note), ""]
+    lines += _recoded(draft)
     audit = Message("decide, after ckm audit: limits of disclosure from all tables together")
     lines += [
         _setting("# [audit]", audit),
@@ -696,6 +727,8 @@ def _data(
     lines: list[str | _Noted] = []
     if table is not None:
         lines.append(f"table = {_quoted(table)}")
+    if draft.comma_columns:
+        lines.append(_setting('# decimal = ","', _of_commas(draft)))
     stored = [name for name in draft.unique if name in _STORED]
     if stored:
         lines.append(
@@ -718,12 +751,23 @@ def _data(
             _setting('# id = "…"', Message("or a column that does, in place of record_key")),
             'record_key = "record_key"',
         ]
-        key, path, lines = "path", keyed, lines[table is not None :]
+        # The copy has a table of its own, and its numbers are read as it was made.
+        others = (table is not None) + bool(draft.comma_columns)
+        key, path, lines = "path", keyed, lines[others:]
         options = []
     for number, name in enumerate(draft.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
         lines.append(_setting(setting, Message('decide: for measures = ["count", "weighted"]')))
     return ["[data]", f"{key} = {_quoted(path)}", *options, *lines]
+
+
+def _of_commas(draft: JobDraft) -> Message:
+    """Say which columns have numbers with a comma, of which nothing was declared."""
+    names = draft.comma_columns
+    few = Name(", ".join(map(_quoted, names[:_MOST_NAMED])))
+    if len(names) > _MOST_NAMED:
+        return Message("decide: numbers such as 7,0 in {names}, …", names=few)
+    return Message("decide: numbers such as 7,0 in {names}", names=few)
 
 
 def _read(reading: ReadOptions) -> list[str]:
@@ -762,6 +806,31 @@ def _banded(
     ]
     mark = "" if (bands.is_usual if is_offered is None else is_offered) else "# "
     return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
+
+
+def _recoded(draft: JobDraft) -> list[str | _Noted]:
+    """Write variables of codes without their decimals, for the office to take up."""
+    lines: list[str | _Noted] = []
+    for name, codes in draft.with_decimals.items():
+        variable = f"{name}_codes"
+        while variable.lower() in map(str.lower, [*draft.columns, *draft.hierarchies]):
+            variable += "_"
+        note = Message(
+            "decide: whole numbers without decimals, as a dimension in place of {name}",
+            name=Name(_quoted(name)),
+        )
+        pairs = ", ".join(
+            f"{_quoted(code)} = {_quoted(text)}"
+            for code, text in without_decimals(codes).items()
+        )
+        lines += [
+            _setting("# [[variable]]", note),
+            f"# name = {_quoted(variable)}",
+            f"# of = {_quoted(name)}",
+            f"# recode = {{ {pairs} }}",
+            "",
+        ]
+    return lines
 
 
 def _secret(folder: Path) -> _Noted:
@@ -816,11 +885,19 @@ def _amounts(draft: JobDraft, name: str, *, has_sums: bool) -> list[Message]:
     return facts
 
 
-def _shorter(codes: Sequence[str]) -> list[Message]:
-    """Name codes that may have lost a zero."""
-    few = Name(", ".join(map(_quoted, codes[:_MOST_NAMED])))
-    text = Message("decide: {codes} shorter than the others: a zero lost?", codes=few)
-    return [text] if codes else []
+def _spelling(draft: JobDraft, name: str) -> list[Message]:
+    """Say of codes and numbers what another program may have written otherwise."""
+    facts: list[Message] = []
+    if shorter := draft.shorter.get(name, []):
+        few = Name(", ".join(map(_quoted, shorter[:_MOST_NAMED])))
+        facts.append(
+            Message("decide: {codes} shorter than the others: a zero lost?", codes=few)
+        )
+    if name in draft.with_decimals:
+        facts.append(Message("decide: codes written with decimals, see above"))
+    if name in draft.comma_columns:
+        facts.append(Message('numbers with decimal = ","'))
+    return facts
 
 
 def _columns(draft: JobDraft, used: set[str], *, has_sums: bool = True) -> list[_Noted]:
@@ -852,10 +929,11 @@ def _columns(draft: JobDraft, used: set[str], *, has_sums: bool = True) -> list[
             facts.append(Message("in a table"))
         elif name in draft.categories:
             facts.append(Message("may be a dimension"))
-        elif column.kind in ("integer", "number") and column.distinct > _FEW:
+        elif _is_amount(column):
             facts += _amounts(draft, name, has_sums=has_sums)
         elif column.kind == "date" and column.distinct > _FEW:
             facts.append(Message('a dimension by width = "year" or "month" of a [[variable]]'))
-        facts += _shorter(draft.shorter.get(name, []))
-        lines.append(_Noted(f"# {_quoted(name)}: {column.kind}, ", tuple(facts)))
+        facts += _spelling(draft, name)
+        kind = "number" if column.has_decimals and _is_amount(column) else column.kind
+        lines.append(_Noted(f"# {_quoted(name)}: {kind}, ", tuple(facts)))
     return lines

@@ -138,7 +138,7 @@ class ExposureFacts:
     drawn
         The areas that were drawn; empty where all were looked at.
     cautions
-        What there is to say of the sums of a release.
+        What there is to say of the weighted counts and of the sums of a release.
     """
 
     title: Text

@@ -770,15 +770,8 @@ class _ScanPlan:
         for column in request.sums:
             variable = self._variables[column, request.weight]
             if request.missing_values == "stop" and variable.is_missing_in(rows):
-                raise DataError(
-                    Message("Some records have no value in {column!r}.", column=Name(column)),
-                    hint=Message(
-                        'leave them out: where = "{column} is not missing"; a table of sums, '
-                        "without means and quantiles, may pass over them instead: "
-                        'missing_values = "skip"',
-                        column=Name(column),
-                    ),
-                )
+                low = variable.read(rows, top=request.top).low
+                raise _no_values(column, has_negative=bool((low < 0).any()))
             yield variable.read(rows, top=request.top)
 
     def _sketch(self, request: Request, rows: pa.Table) -> Sketch:
@@ -992,3 +985,26 @@ def _require_weights(source: Source, weight: str) -> None:
     if 0 < largest < LEAST:
         warn_of_zeros(Message("weights"), weight)
     source.sound[mark] = True
+
+
+def _no_values(column: str, *, has_negative: bool) -> DataError:
+    """Refuse missing values of a sum, and name negative ones, which sums may refuse next."""
+    hint = Message(
+        'leave them out: where = "{column} is not missing"; a table of sums, without means and '
+        'quantiles, may pass over them instead: missing_values = "skip"',
+        column=Name(column),
+    )
+    if not has_negative:
+        return DataError(
+            Message("Some records have no value in {column!r}.", column=Name(column)), hint=hint
+        )
+    return DataError(
+        Message(
+            "Some records have no value in {column!r}, and some a negative value.",
+            column=Name(column),
+        ),
+        hint=Message(
+            "{hint}. Negative values need signed = true in the [[magnitude]] of the variable",
+            hint=hint,
+        ),
+    )

@@ -28,10 +28,14 @@ from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
 from footing.messages import Enumeration, Message, Name, joined, said
 from footing.places import as_connectors_know, is_below, is_matched
-from tables.recoding.lost_zeros import codes_without_zeros
+from tables.recoding.lost_zeros import (
+    codes_with_decimals,
+    codes_without_zeros,
+    without_decimals,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.config.job.output import JobOutput
@@ -169,16 +173,22 @@ class TableFiles:
         """Return what to think of before a release, as far as no data are needed to see it."""
         formula_texts: dict[str, list[str]] = {}
         shorter: dict[str, list[str]] = {}
+        with_decimals: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
             rehearsal = self.rehearsal(name)
             formula_texts |= formulas(rehearsal)
             shorter |= _shorter_codes(rehearsal)
+            with_decimals |= _codes_with_decimals(rehearsal)
             for column, dimension in words.columns(name).items():
                 texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
                 formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
         of_formulas = formula_cautions(formula_texts, self._job.output)
-        return (*of_formulas, *(lost_zeros_caution(*pair) for pair in shorter.items()))
+        return (
+            *of_formulas,
+            *(lost_zeros_caution(*pair) for pair in shorter.items()),
+            *(decimals_caution(*pair) for pair in with_decimals.items()),
+        )
 
     @property
     def _first(self) -> TableWords:
@@ -198,7 +208,9 @@ class TableFiles:
                     extra={"inside": _listed(texts)},
                 )
         for pair in _shorter_codes(table).items():
-            self._tell_shorter(*pair)
+            self._tell_once(*pair, caution_of=lost_zeros_caution)
+        for pair in _codes_with_decimals(table).items():
+            self._tell_once(*pair, caution_of=decimals_caution)
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
             locale = self._job.output.csv_locale
@@ -222,11 +234,13 @@ class TableFiles:
                 about = with_noise(about, self.margin)
             self.said[name, code] = about
 
-    def _tell_shorter(self, column: str, codes: Sequence[str]) -> None:
-        """Warn once of the codes of a column that may have lost a zero."""
+    def _tell_once(
+        self, column: str, codes: Sequence[str], *, caution_of: Callable[..., Message]
+    ) -> None:
+        """Warn once of the codes of a column that another program may have changed."""
         if column not in self._warned:
             self._warned.add(column)
-            caution = lost_zeros_caution(column, codes, is_named=False)
+            caution = caution_of(column, codes, is_named=False)
             logger.warning("%s", caution, extra={"inside": _listed(codes)})
 
     def _about(self, name: str, language: str) -> TableAbout:
@@ -358,6 +372,30 @@ def lost_zeros_caution(column: str, codes: Sequence[str], *, is_named: bool = Tr
         plural=Message("s") if len(codes) > 1 else Message(),
         texts=Message(": {texts}", texts=Name(_listed(codes))) if is_named else Message(),
     )
+
+
+def decimals_caution(column: str, codes: Sequence[str], *, is_named: bool = True) -> Message:
+    """Say that the codes of a column are whole numbers written with decimals."""
+    recoded = without_decimals(codes)
+    pairs = ", ".join(f'"{code}" = "{text}"' for code, text in [*recoded.items()][:_SHOWN])
+    more = ", …" if len(recoded) > _SHOWN else ""
+    return Message(
+        "The {number} codes of column {column!r} are whole numbers written with decimals"
+        "{texts}. They are published so, and sorted as texts. If these are codes, correct the "
+        "data, or recode them in [[variable]]{cure}.",
+        column=Name(column),
+        number=len(codes),
+        texts=Message(": {texts}", texts=Name(_listed(codes))) if is_named else Message(),
+        cure=Message(": recode = {{ {pairs} }}", pairs=Name(f"{pairs}{more}"))
+        if is_named
+        else Message(', as in recode = {{ "1,0" = "01", "10,0" = "10" }}'),
+    )
+
+
+def _codes_with_decimals(table: PublishedTable) -> dict[str, list[str]]:
+    """Return the codes that are whole numbers written with decimals, by column."""
+    by_column = {n: codes_with_decimals(codes) for n, (_, codes) in table.dimensions.items()}
+    return {name: codes for name, codes in by_column.items() if codes}
 
 
 def _shorter_codes(table: PublishedTable) -> dict[str, list[str]]:

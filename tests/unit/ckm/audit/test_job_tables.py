@@ -177,13 +177,33 @@ def test_filters_that_a_service_would_refuse_are_audited(tmp_path):
 
 
 def test_a_job_without_counts_or_without_noise_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="publishes counts"):
+    with pytest.raises(ConfigError, match="publishes counts or weighted counts"):
         open_release(write_job(tmp_path, {"sums": TABLES["sums"]}))
     job = write_job(tmp_path, {"zones": TABLES["zones"]})
     noise = 'ptable = { path = "pt.parquet" }'
     job.write_text(job.read_text().replace(noise, "suppression = { threshold = 3 }"))
     with pytest.raises(ConfigError, match="has no noise"):
         open_release(job)
+
+
+def test_weighted_counts_alone_are_examined_as_counts_and_said_to_be(tmp_path):
+    def found(measures):
+        folder = tmp_path / measures[1:4]
+        folder.mkdir()
+        tables = {"both": TABLES["zones"], "alone": TABLES["places"]}
+        tables["alone"] += f"\nmeasures = [{measures}]"
+        job = write_job(folder, tables)
+        text = job.read_text().replace('id = "id"', 'id = "id", weight = "age"')
+        job.write_text(text)
+        space, auditor, release = open_release(job, small=9)
+        assert list(release.tables) == ["both", "alone"]
+        assert not release.left_out
+        return auditor.audit(space).whole.together, release.cautions
+
+    together, (caution,) = found('"weighted"')
+    assert "alone, are examined as if they showed counts" in caution
+    assert (together, ()) == found('"count", "weighted"')
+    assert together.n_small > 0
 
 
 def test_the_command_names_the_tables_and_what_to_leave_out_without_what_a_service_needs(
