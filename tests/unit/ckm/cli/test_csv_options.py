@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import pyarrow.parquet as pq
 import pytest
@@ -132,39 +131,3 @@ def test_suppression_sums_decimals_of_csv(folder):
     assert float(total["sum_income"]) == pytest.approx(
         sum(n % 97 + n % 10 / 10 for n in range(N)), rel=1e-12
     )
-
-
-def test_a_draft_proposes_the_decimal_comma_and_codes_without_decimals(folder):
-    rows = [
-        f"{n};{n % 12 + 1},0;{n % 97 * 100 - 100},0;{'' if n % 9 else n % 2};{n % 5},000"
-        for n in range(N)
-    ]
-    text = "\n".join(["id;level;income;sex;thousands", *rows]) + "\n"
-    (folder / "people.csv").write_text(text)
-    done = run("job", "init", "people.csv", "-o", "d.toml")
-    assert done.exit_code == 0, done.output
-    told = " ".join(done.stderr.split())
-    assert 'decimal = "," in the file, in columns level, income.' in told.replace("'", "")
-    assert "The 12 codes of column 'level' are whole numbers written with decimals" in told
-    assert "codes of column 'thousands'" not in told
-    draft = (folder / "d.toml").read_text()
-    assert '# decimal = ","' in draft
-    assert '"income": text, 97 values, numbers with decimal = ","' in draft
-    assert '# recode = { "1,0" = "01", "2,0" = "02", ' in draft
-
-    done = run("job", "init", "people.csv", "--decimal", ",", "-o", "e.toml")
-    told, draft = " ".join(done.stderr.split()), (folder / "e.toml").read_text()
-    assert "the decimal mark" not in told
-    assert '\ndecimal = ","\n' in draft
-    assert '"income": number, 97 values, measures = ["count", "sum:income"], signed' in draft
-    start = draft.index("# [[variable]]", draft.index('# of = "income"'))
-    variable = re.sub("(?m)^# ", "", draft[start : draft.index("}", start) + 1])
-    draft = f"{draft[: draft.index('[[table]]')]}{variable}\n[[table]]\n"
-    draft += 'name = "t"\ndimensions = ["level_codes"]\n'
-    (folder / "f.toml").write_text(draft)
-    done = run("check", "f.toml", "--quick")
-    assert done.exit_code == 0, done.output
-    assert "written with decimals" not in " ".join(done.stderr.split())
-    (folder / "f.toml").write_text(draft.replace('["level_codes"]', '["level"]'))
-    told = " ".join(run("check", "f.toml", "--quick").stderr.split())
-    assert "12 codes of column 'level' are whole numbers written with decimals: '1,0'" in told

@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from ckm.config import read_job
 from ckm.config.draft import draft_job
 from ckm.demo.register import job_seekers
-from tables import DerivedVariable, Request, StoredKeys, cube, open_source
+from ckm.release.files.table_files import TableFiles
+from tables import DerivedVariable, ReadOptions, Request, StoredKeys, cube, open_source
 from tables.profile import nestings, profile_columns
 from tables.recoding.derive import derive_variables
 
@@ -171,6 +173,55 @@ def test_proposed_bands_hold_every_value(folder, values):
         derive_variables(source, [DerivedVariable(**settings)])
         (cells,) = cube(source, StoredKeys(column="key", key_range=256), [request])
     assert 2 < len(cells) <= 45
+
+
+@pytest.fixture
+def decimals(folder):
+    """Write records whose codes and amounts have decimals, with a comma."""
+    rows = [
+        f"p{n};{n % 12 + 1},0;{n % 97 * 100 - 100},0;{'FM'[n % 7 % 2]};{n % 5},000"
+        for n in range(600)
+    ]
+    file = folder / "people.csv"
+    file.write_text("\n".join(["id;level;income;sex;thousands", *rows]) + "\n")
+    return file
+
+
+def test_a_draft_proposes_the_decimal_comma_and_codes_without_decimals(decimals):
+    done = run("service", "init", decimals.name, "-o", "service.toml")
+    told = " ".join(done.stderr.split())
+    assert '--decimal , here, or decimal = "," in the file, in columns level, income.' in told
+    assert "The 12 codes of column 'level' are whole numbers written with decimals" in told
+    assert "codes of column 'thousands'" not in told
+    draft = draft_job("people.csv", output=Path("job.toml").absolute())
+    assert draft.comma_columns == ["level", "income"]
+    for text in (draft.text, Path("service.toml").read_text(encoding="utf-8")):
+        assert '# decimal = ","' in text
+        assert '"income": text, 97 values, numbers with decimal = ","' in text
+        assert '# recode = { "1,0" = "01", "2,0" = "02", ' in text
+
+
+@pytest.mark.parametrize("types", [{}, {"income": "decimal"}])
+def test_numbers_with_a_declared_comma_are_drafted_as_numbers(decimals, types):
+    reading = ReadOptions(decimal=",", types=types)
+    draft = draft_job("people.csv", output=Path("job.toml").absolute(), reading=reading)
+    assert not draft.comma_columns
+    assert '\ndecimal = ","\n' in draft.text
+    described = '"income": number, 97 values, measures = ["count", "sum:income"], signed'
+    assert described in draft.text
+    assert '# name = "income_bands"' in draft.text
+
+
+def test_a_check_tells_codes_with_decimals_until_they_are_recoded(decimals):
+    text = draft_job("people.csv", output=Path("job.toml").absolute()).text
+    start = text.rindex("# [[variable]]", 0, text.index('dimension in place of "level"'))
+    variable = re.sub("(?m)^# ", "", text[start : text.index("}", start) + 1])
+    head = f'{text[: text.index("[[table]]")]}{variable}\n[[table]]\nname = "t"\n'
+    for dimension, is_told in (("level", True), ("level_codes", False)):
+        Path("job.toml").write_text(f'{head}dimensions = ["{dimension}"]\n', encoding="utf-8")
+        cautions = " ".join(TableFiles(read_job(Path("job.toml"))).cautions())
+        told = "12 codes of column 'level' are whole numbers written with decimals: '1,0'"
+        assert (told in cautions) == is_told
 
 
 def test_comments_alone_are_in_the_language_of_the_reader(folder):
