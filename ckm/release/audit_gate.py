@@ -40,6 +40,8 @@ _ELSEWHERE: Any = {
     "data": {"path", "database"},
     "keys": {"secret", "checks"},
 }
+#: What an audit does with tables of weighted counts alone; those before left them out.
+_OF_WEIGHTED = {"weighted": "as counts"}
 _WORDS = {"labels", "levels", "categories", "codelist", "title"}
 _WORDS |= {"dataflow"}
 
@@ -121,6 +123,11 @@ def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
     content = settings.model_dump(exclude=_ELSEWHERE)
     for name in {"variable", "population", "table"} & set(content):
         content[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
+    if isinstance(settings, Job) and any(
+        "weighted" in table.measures and "count" not in table.measures
+        for table in settings.table
+    ):
+        content |= _OF_WEIGHTED
     content["hierarchies"] = {
         name: {**of, "tree": Path(of["tree"])} if isinstance(of, dict) else of
         for name, of in settings.hierarchies.items()

@@ -1004,7 +1004,8 @@ def _no_values(column: str, *, has_negative: bool) -> DataError:
             column=Name(column),
         ),
         hint=Message(
-            "{hint}. Negative values need signed = true in the [[magnitude]] of the variable",
+            "{hint}. Negative values need signed = true in the [[magnitude]] of the "
+            "variable, if it is not there",
             hint=hint,
         ),
     )

@@ -17,6 +17,7 @@ from ckm.config.read import read_job
 from ckm.errors import ConfigError
 from ckm.ledger import Definition
 from ckm.ledger.ledger import Published
+from ckm.release.audit_gate import digests_of
 from ckm.release.job_inputs import opened_job
 from tables import Secret
 from tests.strategies import worked_ptable
@@ -201,6 +202,19 @@ def test_weighted_counts_alone_are_examined_as_counts_and_said_to_be(tmp_path):
     numbers, (caution,) = examined('"weighted"')
     assert "alone, are examined as if they showed counts" in caution
     assert (numbers, ()) == examined('"count", "weighted"')
+
+
+def test_an_audit_that_left_weighted_counts_out_is_of_other_tables(tmp_path, monkeypatch):
+    tables = {"zones": TABLES["zones"], "alone": f'{TABLES["places"]}\nmeasures = ["weighted"]'}
+    job = write_job(tmp_path, tables)
+    job.write_text(job.read_text().replace('id = "id"', 'id = "id", weight = "age"'))
+    weighted = read_job(job)
+    job.write_text(job.read_text().replace('["weighted"]', '["count", "weighted"]'))
+    both, table = read_job(job), worked_ptable()
+    now = [digests_of(one, table)["rules"] for one in (weighted, both)]
+    monkeypatch.setattr("ckm.release.audit_gate._OF_WEIGHTED", {})
+    before = [digests_of(one, table)["rules"] for one in (weighted, both)]
+    assert (now[0] == before[0], now[1] == before[1]) == (False, True)
 
 
 def test_the_command_names_the_tables_and_what_to_leave_out_without_what_a_service_needs(

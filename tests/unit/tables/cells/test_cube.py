@@ -323,7 +323,9 @@ def test_records_without_a_value_stop_a_sum_unless_passed_over():
     debts = keyed(x=list("abc"), pay=[5, None, -1])
     with pytest.raises(DataError, match="in 'pay', and some a negative value") as caught:
         tabulate(debts, [Request(dimensions=["x"], sums=["pay"])])
-    assert caught.value.hint.endswith("need signed = true in the [[magnitude]] of the variable")
+    assert caught.value.hint.endswith(
+        "need signed = true in the [[magnitude]] of the variable, if it is not there"
+    )
     with pytest.raises(DataError, match=r"no value in 'pay'\."):  # negative ones are outside
         tabulate(debts, [Request(dimensions=["x"], sums=["pay"], where="x <> 'c'")])
     request = Request(dimensions=["x"], sums=["pay"], missing_values="skip")
