@@ -46,6 +46,7 @@ ALL: dict[str, str | None] = {
     "service": None,
     "hostile": None,
     "reconstruction": None,
+    "red_team": "--pairs 50",
     "audit": None,
     "oracles": "--populations 1",
     "rappor_decode": None,

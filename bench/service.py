@@ -34,6 +34,7 @@ schema = 1
 [service]
 title = "Benchmark"
 port = 0
+figure_margins = 95
 [data]
 path = "people.parquet"
 id = "person_id"
@@ -175,6 +176,31 @@ def in_words(times: list[float], cpu: float) -> str:
     )
 
 
+def derived(client: Client, pid: int, name: str, queries: list[str]) -> dict[str, str]:
+    """Ask for tables, and for their percentages with margins; turn by turn, as load changes."""
+    ways = {
+        "table": [f"{query}&lang=fr" for query in queries],  # in no memory yet
+        "of one variable": [f"{q}&figure=share&of={last_variable(q)}" for q in queries],
+        "of all": [f"{query}&figure=share" for query in queries],
+    }
+    spent = dict.fromkeys(ways, 0.0)
+    for place in range(0, len(queries), 20):
+        for way, addresses in ways.items():
+            before = cpu_s(pid)
+            for address in addresses[place : place + 20]:
+                require(client.get(address)[0])
+            spent[way] += cpu_s(pid) - before
+    own = 1000 * spent.pop("table") / len(queries)
+    told = [
+        f"{way} + {100 * (1000 * s / len(queries) / own - 1):.0f} %" for way, s in spent.items()
+    ]
+    return {f"percentages, {name}": f"CPU beside {own:.1f} ms of the table: {', '.join(told)}"}
+
+
+def last_variable(query: str) -> str:
+    return str(re.findall(r"valuecodes\[(\w+)\]", query)[-1])
+
+
 def mixed(rng: np.random.Generator, size: int) -> list[str]:
     """Make different requests: margins, single areas, selections, filters."""
     made: dict[str, None] = {}
@@ -272,9 +298,11 @@ def measure(port: int, pid: int, data: Path) -> dict[str, str]:
     plain = [q for q in mixed(np.random.default_rng(7), 200) if "filter" not in q][:100]
     told |= many(client, pid, "rolled up", plain)
     told |= many(client, pid, "repeated exactly", plain)
+    told |= derived(client, pid, "rolled up", plain)
     ten = level("department", criterion(age="[range(15,40)]", category="*"))
     filtered = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
     told |= many(client, pid, "13,000 cells", filtered)
+    told |= derived(client, pid, "13,000 cells", filtered)
     told |= clients(port, pid, mixed(np.random.default_rng(8), 200), number=8)
     now, peak = memory_mb(pid, "VmRSS"), memory_mb(pid, "VmHWM")
     told["memory"] = f"resident {now:.0f} MB, at its peak {peak:.0f} MB"

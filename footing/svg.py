@@ -87,14 +87,14 @@ def moves(*places: tuple[float, float]) -> str:
     return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in places)
 
 
-def across(left: float, y: float, length: float) -> str:
+def across(left_edge: float, y: float, length: float) -> str:
     """Write a line to the right, as a path has it."""
-    return f"{moves((left, y))}h{coordinate(length)}"
+    return f"{moves((left_edge, y))}h{coordinate(length)}"
 
 
-def outline(left: float, top: float, wide: float, high: float) -> str:
+def outline(left_edge: float, top: float, wide: float, high: float) -> str:
     """Write a rectangle, as a path has it; a negative height goes upwards."""
-    return f"{across(left, top, wide)}v{coordinate(high)}h{coordinate(-wide)}z"
+    return f"{across(left_edge, top, wide)}v{coordinate(high)}h{coordinate(-wide)}z"
 
 
 class Axis:
@@ -282,18 +282,18 @@ class Board:
         float
             The base line of the last line.
         """
-        left, base = place
+        left_edge, base = place
         gap = 12 if radius else 20
         for look, words in entries:
             wide = gap + text_width(words, size) + 10
-            if left + wide > ends[1] and left > ends[0]:
-                left, base = ends[0], base + 19
+            if left_edge + wide > ends[1] and left_edge > ends[0]:
+                left_edge, base = ends[0], base + 19
             if radius:
-                self.circle((left, base - 4), radius, **look)
+                self.circle((left_edge, base - 4), radius, **look)
             else:
-                self.rect((left, base - 10, 14, 12), **look)
-            self.text((left + gap, base), clip(words, ends[1] - ends[0] - gap, size))
-            left += wide
+                self.rect((left_edge, base - 10, 14, 12), **look)
+            self.text((left_edge + gap, base), clip(words, ends[1] - ends[0] - gap, size))
+            left_edge += wide
         return base
 
     def document(

@@ -111,8 +111,10 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     ]
     bare = replace(facts, tables=tuple(replace(one, first_rows=None) for one in facts.tables))
     numbers, published = _numbers_of(bare), _numbers_of(facts)
-    shown = [one.first_rows.categories for one in facts.tables if one.first_rows is not None]
-    numbers |= {str(len(rows)) for rows in shown}
+    first_rows = [
+        one.first_rows.categories for one in facts.tables if one.first_rows is not None
+    ]
+    numbers |= {str(len(rows)) for rows in first_rows}
     for place, words in _texts(text):
         # Published numbers stand in their own table, and nowhere else.
         allowed = published if _ROWS.search(place) else numbers
@@ -179,7 +181,12 @@ def _numbers_of(facts: PublicFacts) -> set[str]:
     texts |= {f"{value:g}" for _, value in walk(facts) if isinstance(value, float)}
     texts |= {number.lstrip("0") for number in _NUMBER.findall(facts.date)[-1:]}  # the day
     outcomes = Counter(facts.checks.values())
-    sums = (len(facts.tables), sum(table.published for table in facts.tables))
+    sums = (
+        len(facts.tables),
+        sum(table.published for table in facts.tables),
+        sum(table.suppressed for table in facts.tables),
+        *(table.published + table.suppressed for table in facts.tables),
+    )
     numbers = (*sums, len(facts.checks), *outcomes.values())
     return texts | set(CONSTANTS) | set(map(str, numbers))
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.catalogues.explorer import PRIORS, TEXTS
+from reports.catalogues.frontier import DOCUMENTED
 from reports.catalogues.pages import headings
 from reports.i18n.languages import words_of
 from reports.render import environment, without_controls
 
 if TYPE_CHECKING:
     from reports.facts.explorer import ExplorerFacts, ShownDesign
+    from reports.i18n.languages import Words
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPTS = ("explorer.js", "explorer-page.js")
@@ -53,7 +55,7 @@ def explorer_page(facts: ExplorerFacts, *, language: str) -> str:
         "words": texts,
         "start": dict(facts.start),
         "priors": {name: list(prior) for name, prior in facts.priors.items()},
-        "designs": [_as_data(one) for one in (*own, *facts.designs)],
+        "designs": [_as_data(words, one) for one in (*own, *facts.designs)],
     }
     html = (
         environment(language)
@@ -75,9 +77,10 @@ def explorer_page(facts: ExplorerFacts, *, language: str) -> str:
     return without_controls(html)
 
 
-def _as_data(design: ShownDesign) -> dict[str, object]:
+def _as_data(words: Words, design: ShownDesign) -> dict[str, object]:
     rows = [[[v, p] for v, p in row] for row in design.rows]
-    return {"name": design.name, "cycle": design.cycle, "rows": rows}
+    name = words.say(DOCUMENTED[design.name]) if design.name in DOCUMENTED else design.name
+    return {"name": name, "cycle": design.cycle, "rows": rows}
 
 
 def _inside_a_script(data: object) -> str:

@@ -84,8 +84,8 @@ def network_plot(
     title = words.say(
         "Columns measured together, and the strength of their association (Cramér's V)"
     )
-    told = [link_text(words, *link) for link in links]
-    labels = Labels(id="network", title=title, description="; ".join(told))
+    texts = [link_text(words, *link) for link in links]
+    labels = Labels(id="network", title=title, description="; ".join(texts))
     heads = [words.say("Column"), words.say("Other column"), words.say("Cramér's V")]
     lines = ([a, b, words.numbers.ratio(strength)] for a, b, strength in links)
     drawing = network(words, labels, names, links)

@@ -439,11 +439,13 @@ def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list
                 "Domains were found, and not paid for: {columns!r}.", columns=Name.each(free)
             )
         )
-    counted = {tuple(one["columns"]) for one in facts["calls"] if one["what"] == "nesting"}
+    counted_nests = {
+        tuple(one["columns"]) for one in facts["calls"] if one["what"] == "nesting"
+    }
     unpaid = [
         one.label
         for one in own_schema.parents or ()
-        if one.declared_by == COUNTED and (one.child, one.parent) not in counted
+        if one.declared_by == COUNTED and (one.child, one.parent) not in counted_nests
     ]
     if unpaid:
         wrong.append(

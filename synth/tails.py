@@ -293,9 +293,9 @@ def _tail(
     if not exponent:
         return _at_edge(beyond, limit), 0.0
     heights = survival(np.array([near[cut], far[last] + 1, limit + 1]))
-    explained = masses[first : last + 1].sum() * (heights[0] - heights[2]) / (1 - heights[1])
-    explained = min(explained, masses[cut : last + 1].sum() + 2 * masses[cut:].sum())
-    part = min(float(explained / max(masses[cut:].sum(), 1e-9)), 1.0)
+    tail_mass = masses[first : last + 1].sum() * (heights[0] - heights[2]) / (1 - heights[1])
+    tail_mass = min(tail_mass, masses[cut : last + 1].sum() + 2 * masses[cut:].sum())
+    part = min(float(tail_mass / max(masses[cut:].sum(), 1e-9)), 1.0)
     tail = Tail(
         edge=int(near[cut]), limit=limit, exponent=exponent, start=int(near[first]),
         beyond=min(beyond, limit), part=part,
@@ -373,14 +373,14 @@ def _slopes(law: NumberLaw, counts: Floats, scale: float) -> Floats:
             for at in range(len(places)):
                 if widths[places[at]] < 3:
                     continue
-                left = _neighbour(at, -1, widths[places], known)
-                right = _neighbour(at, 1, widths[places], known)
-                left, right = (at if one is None else one for one in (left, right))
-                if left == right or not known[at]:
+                below = _neighbour(at, -1, widths[places], known)
+                above = _neighbour(at, 1, widths[places], known)
+                below, above = (at if one is None else one for one in (below, above))
+                if below == above or not known[at]:
                     continue
-                run = middles[right] - middles[left]
+                run = middles[above] - middles[below]
                 slopes[at] = np.clip(
-                    -(heights[right] - heights[left]) / run, _RISING, _STEEPEST
+                    -(heights[above] - heights[below]) / run, _RISING, _STEEPEST
                 )
         wide = widths[places] > 2
         exponents[places] = np.where(wide & (slopes == 0), 1e-6, slopes)

@@ -16,6 +16,12 @@ _SHA256_BLOCK = 64
 _CHUNK = 8192  # what is worked on stays in the processor's cache
 _EIGHT, _EIGHT_DIGITS = np.uint64(8), np.uint64(10**8)
 _ONES = np.uint64(0x0101010101010101)
+#: By the length of a message: which bytes of its block are its own, and what pads the others.
+_IS_OWN = np.arange(_BLOCK) < np.arange(_BLOCK)[:, None]
+_MASKS = np.where(_IS_OWN, 0xFF, 0).astype(np.uint8).view(np.uint64)
+_PADDINGS = (
+    np.where(_IS_OWN, 0, _BLOCK - np.arange(_BLOCK)[:, None]).astype(np.uint8).view(np.uint64)
+)
 _ASCII, _HIGH = np.uint64(0x30) * _ONES, np.uint64(0xF0) * _ONES
 
 
@@ -111,13 +117,20 @@ def _of_bytes(messages: pa.Array) -> NDArray[np.uint8]:
     offsets = np.frombuffer(messages.buffers()[1], np.int64)[messages.offset :][
         : len(messages) + 1
     ]
-    text = np.frombuffer(messages.buffers()[2] or b"", np.uint8)
-    starts, sizes = offsets[:-1], np.diff(offsets)
-    blocks = np.repeat((_BLOCK - sizes).astype(np.uint8), _BLOCK).reshape(-1, _BLOCK)
-    for size in np.unique(sizes):
-        (here,) = np.nonzero(sizes == size)
-        blocks[here, :size] = text[starts[here, None] + np.arange(size)]
-    return blocks
+    text = np.frombuffer(messages.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    starts, sizes = offsets[:-1] - offsets[0], np.diff(offsets)
+    size = int(sizes.max(initial=0))
+    if size == sizes.min(initial=size):  # codes mostly are of one length
+        blocks = np.full((len(sizes), _BLOCK), _BLOCK - size, np.uint8)
+        blocks[:, :size] = text.reshape(len(sizes), size)
+        return blocks
+    # 16 bytes from the start of each message, of which those behind its end are cut off.
+    text = np.concatenate([text, np.zeros(_BLOCK, np.uint8)])
+    windows = np.ndarray((len(text) - MOST_BYTES,), f"V{_BLOCK}", text.data, strides=(1,))
+    words: NDArray[np.uint64] = windows[starts].view(np.uint64).reshape(-1, 2)
+    words &= _MASKS[sizes]
+    words |= _PADDINGS[sizes]
+    return words.view(np.uint8)
 
 
 def _of_integers(numbers: pa.Array) -> NDArray[np.uint64]:

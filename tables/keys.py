@@ -422,4 +422,5 @@ def require_sound(
             inside=Message("{number:,} of {total:,} records", number=missing, total=total),
         )
     source.sound[mark] = total, missing
+    source.n_records = total
     return total, missing

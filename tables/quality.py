@@ -8,14 +8,13 @@ from typing import Literal
 
 from footing.messages import Message, Name, joined
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
+from tables.key_tally import BIN_BITS, KeyTally, slice_of
 from tables.keys import HashedKeys, RecordKeys, require_sound
 from tables.source.source import Source
 
 Action = Literal["stop", "warn", "skip"]
 
 _ALPHA = 1e-9  # a sound key column is called defective once in a thousand million checks
-_SLICE = 2**17  # of more records, repetition is judged on one key in 2, 4, 8 …
-_BIN_BITS = 8
 _NARROW = 65_536  # up to this range, every key is counted; repeats are then the rule
 
 
@@ -136,8 +135,12 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
 def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> KeyQuality:
     total, missing = require_sound(source, keys, tolerate_missing=tolerate_missing)
     key_range = keys.resolve(source)
-    modulus = 1 if key_range <= _NARROW else 2 ** ((max(total, 1) - 1) // _SLICE).bit_length()
-    looked, distinct = _slice(source, keys, modulus)
+    modulus = 1 if key_range <= _NARROW else slice_of(total)
+    tally = source.key_tally(keys.sql(source, {})) if isinstance(keys, HashedKeys) else None
+    if tally is not None and tally.slice == modulus:
+        looked, distinct = tally.repetition()
+    else:
+        looked, distinct = _slice(source, keys, modulus)
     space = -(-key_range // modulus)
     by_chance = _repeats_by_chance(looked, space)
     is_hashed = isinstance(keys, HashedKeys)
@@ -152,7 +155,7 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
         if n
     ]
     expected = (total - missing) * space / key_range
-    p_value = _uniformity(source, keys)
+    p_value = _uniformity(source, keys, tally)
     is_even = p_value is None or p_value >= _ALPHA
     is_even &= abs(looked - expected) <= _deviation(expected)
     problems = []
@@ -206,29 +209,16 @@ def _repeats_by_chance(n: int, space: int) -> float:
     return n + space * math.expm1(n * math.log1p(-1 / space)) if n else 0.0
 
 
-def _uniformity(source: Source, keys: RecordKeys) -> float | None:
+def _uniformity(source: Source, keys: RecordKeys, tally: KeyTally | None) -> float | None:
     """Return the p-value of Pearson's test over bins of five expected records or more.
 
     Keys that are few, or many of which repeat, fill the bins unevenly too.
     """
     key_range = keys.resolve(source)
-    parameters: dict[str, object] = {}
-    sql = keys.sql(source, parameters)
-    bins = key_range if key_range <= _NARROW else 2**_BIN_BITS
-    bin_of = f"(key::HUGEINT * {bins}) // {key_range}"
-    if bins == key_range:
-        bin_of = "key"
-    elif key_range & (key_range - 1) == 0:
-        bin_of = f"key >> {key_range.bit_length() - 1 - _BIN_BITS}"
-    counts = dict(
-        source.fetch(
-            f"SELECT {bin_of} AS bin, count(*) FROM (SELECT {sql} AS key FROM "
-            f"{source.relation}) WHERE key IS NOT NULL GROUP BY bin",
-            parameters,
-        )
-    )
+    bins = key_range if key_range <= _NARROW else 2**BIN_BITS
+    counts = tally.bins() if tally is not None else _counts_by_bin(source, keys, bins)
     present = sum(counts.values())
-    merged = max(1, -(-5 * bins // max(present, 1)), -(-bins // 2**_BIN_BITS))
+    merged = max(1, -(-5 * bins // max(present, 1)), -(-bins // 2**BIN_BITS))
     if merged * 2 > bins:
         return None
     observed = [0] * -(-bins // merged)
@@ -243,6 +233,25 @@ def _uniformity(source: Source, keys: RecordKeys) -> float | None:
     terms = (odd + n for n in range((len(observed) - 1) // 2))
     tail = math.fsum(math.exp(n * math.log(half) - half - math.lgamma(n + 1)) for n in terms)
     return tail + 2 * odd * math.erfc(math.sqrt(half))
+
+
+def _counts_by_bin(source: Source, keys: RecordKeys, bins: int) -> dict[int, int]:
+    """Count the keys of each bin of their range."""
+    key_range = keys.resolve(source)
+    parameters: dict[str, object] = {}
+    sql = keys.sql(source, parameters)
+    bin_of = f"(key::HUGEINT * {bins}) // {key_range}"
+    if bins == key_range:
+        bin_of = "key"
+    elif key_range & (key_range - 1) == 0:
+        bin_of = f"key >> {key_range.bit_length() - 1 - BIN_BITS}"
+    return dict(
+        source.fetch(
+            f"SELECT {bin_of} AS bin, count(*) FROM (SELECT {sql} AS key FROM "
+            f"{source.relation}) WHERE key IS NOT NULL GROUP BY bin",
+            parameters,
+        )
+    )
 
 
 def _share(part: int, whole: int) -> Message:

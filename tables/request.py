@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     Problem = tuple[str, str]
 
 MissingValues = Literal["stop", "skip"]
+#: What missing categories are called where nothing else is said.
+MISSING = "(missing)"
 MAX_TOP = 6
 _MAX_DIMENSIONS = 24
 _MAX_MARGINS = 100_000
@@ -81,7 +84,7 @@ class Request:
     weight: str | None = None
     categories: Mapping[str, Sequence[object]] = field(default_factory=dict)
     total_label: str = "Total"
-    missing_label: str = "(missing)"
+    missing_label: str = MISSING
     sums: Sequence[str] = ()
     top: int = 0
     ordered: Sequence[str] = ()
@@ -319,15 +322,28 @@ def require_fit(requests: Mapping[str, Request] | Sequence[Request], source: Sou
 
 
 _E = TypeVar("_E", bound=ExplainedError)
+_SECTION_NAME = re.compile(r"\[\[(\w+)\]\] (.+)", re.DOTALL)
 
 
 def of_table(name: str, error: _E) -> _E:
-    """Say of which table an error is, and of which of the file."""
+    """Say of which table an error is, and of which of the file.
+
+    A request of a service is named after its section, as ``[[variable]] sex``.
+    """
+    named = _SECTION_NAME.fullmatch(name)
+    section, own = named.groups() if named else ("table", name)
     error.begin_with(
-        lambda problem: Message(
-            "table {name!r}: {problem}", name=Name(name), problem=said(problem)
+        lambda problem: (
+            Message(
+                "[[{section}]] {name!r}: {problem}",
+                section=Name(section),
+                name=Name(own),
+                problem=said(problem),
+            )
+            if named
+            else Message("table {name!r}: {problem}", name=Name(name), problem=said(problem))
         )
     )
     for one in error.parts or (error,):
-        one.at = ("table", name, *one.at)
+        one.at = (section, own, *one.at)
     return error

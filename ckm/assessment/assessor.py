@@ -25,6 +25,7 @@ from tables.magnitudes.amounts import Magnitudes
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53
+_PIECE = 1 << 20  # rows of a streamed table that are read at a time
 
 
 class Assessor:
@@ -195,7 +196,9 @@ def _appeared(protected: Protected) -> int:
     """Count numbers that are not 0 and come from no published count, or from no amount."""
     first = protected.before_additivity
     table = protected.table if first is None else first
-    numbers = [int(np.count_nonzero(values)) for values in table.measures.values()]
+    numbers = np.zeros(len(table.measures), np.int64)
+    for piece in table.pieces(_PIECE):
+        numbers += [int(np.count_nonzero(values)) for values in piece.measures.values()]
     masks = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
     some = np.any([protected.counts != 0, *masks], axis=0)
-    return max(0, max(numbers, default=0) - int(np.count_nonzero(some)))
+    return max(0, int(numbers.max(initial=0)) - int(np.count_nonzero(some)))

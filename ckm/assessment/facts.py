@@ -159,8 +159,9 @@ def release_facts(
     tables: Sequence[TableRecord],
     warnings: Sequence[str],
     reproduction: ReproductionFacts,
+    is_of_parts: bool = False,
 ) -> ReleaseFacts:
-    """Put the numbers of a release beside what the office says of it."""
+    """Put the numbers of a release, or of parts of its tables, beside what the office says."""
     report = job.report
     return fact_of(
         ReleaseFacts,
@@ -171,7 +172,7 @@ def release_facts(
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
         dominated=assessor.dominated(),
-        cautions=_cautions(job),
+        cautions=_cautions(job, is_of_parts=is_of_parts),
         adds_up=bool(job.output.additive),
         margin=_margin(assessor) if job.output.publish_noise else None,
         levels=level_facts(job, _levels(findings.utility)),
@@ -200,9 +201,9 @@ def keeps_positive(rows: Sequence[Sequence[float]]) -> bool:
     return max(means[1:], default=0) > _LEAST_BIAS and not any(row[0] for row in rows[1:])
 
 
-def _cautions(job: Job) -> dict[str, str]:
+def _cautions(job: Job, *, is_of_parts: bool) -> dict[str, str]:
     """Return what the public page says of what it does not hold for."""
-    if not (job.output.additive or job.output.stream):
+    if not (job.output.additive or is_of_parts):
         return {}
     word = "additive_page" if job.output.additive else "streamed_page"  # never both
     return {language: say(word, language) for language in LANGUAGES}
@@ -270,4 +271,5 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         cells=len(table.cells),
         files=record.files,
         first_rows=record.first_rows,
+        population=job.population_of(record.name),
     )

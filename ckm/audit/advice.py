@@ -83,6 +83,8 @@ def advise(
             if progress is not None:
                 progress(f"advice {len(steps) + 1}", done, len(options))
             smaller = space.restricted(is_kept)
+            if not smaller.shown:  # to publish nothing is no advice
+                continue
             trials.append((_closure(what, auditor.audit(smaller)), smaller))
             if is_over():
                 break

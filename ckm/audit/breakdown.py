@@ -67,7 +67,7 @@ def _largest_interval(
     for one in attacked:
         by_size.setdefault(one.n_variables, []).append(one)
     numbers = [_by_area(space, some, of=of) for some in (attacked, *by_size.values())]
-    every, *sizes = [(found, base) for base, found in numbers]
+    every, *sizes = [(n_found, base) for base, n_found in numbers]
     enough = [one for one in sizes if one[1].sum() >= ENOUGH]
     intervals = [_interval(*one, space.n_areas) for one in (every, *enough)]
     return max(low for low, _ in intervals), max(high for _, high in intervals)
@@ -101,7 +101,7 @@ def _area_of_cells(space: QuerySpace, on_axis: Areas, attacked: Attacked) -> Int
     return np.broadcast_to(along(above, on_axis.axis, mask.ndim), mask.shape).ravel()
 
 
-def _interval(found: Integers, base: Integers, n_areas: int) -> tuple[float, float]:
+def _interval(n_found: Integers, base: Integers, n_areas: int) -> tuple[float, float]:
     """Bound the share found in all areas by those drawn, at 95 %.
 
     The share is a ratio of two means over areas drawn without replacement (Cochran 1977, 6.4);
@@ -109,11 +109,11 @@ def _interval(found: Integers, base: Integers, n_areas: int) -> tuple[float, flo
     """
     from scipy.stats import t as student
 
-    n, small, found = len(found), base.astype(float), found.astype(float)
+    n, small, n_found = len(n_found), base.astype(float), n_found.astype(float)
     if n < 2 or not small.sum():
         return 0.0, 1.0
-    share = float(found.sum() / small.sum())
-    rest = float(((found - share * small) ** 2).sum() / (n - 1))
+    share = float(n_found.sum() / small.sum())
+    rest = float(((n_found - share * small) ** 2).sum() / (n - 1))
     error = math.sqrt((1 - n / n_areas) * rest / n) / float(small.mean())
     reach = float(student.ppf(0.975, n - 1)) * error
     return max(0.0, share - reach), min(1.0, share + reach)

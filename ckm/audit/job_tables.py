@@ -223,6 +223,7 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
         reading,
     )
     levels = (h for h in job.hierarchies.values() if isinstance(h, list) and len(h) > 1)
+    service.take_derived(job.variable)
     service.take_discrete([*itertools.chain.from_iterable(levels), *job.continuous])
     return service
 

@@ -80,13 +80,13 @@ def anonymity(
 
     if sensitive is None and (l is not None or t is not None):
         raise click.UsageError(Message("-l and -t are of a column: add --sensitive."))
-    found = audit_anonymity(
+    audit = audit_anonymity(
         _columns(data, reading, quasi_identifiers, sensitive, is_ordered=distance == "ordered"),
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         distance=distance,
     )
-    figures = _figures(found)
+    figures = _figures(audit)
     terminal.tell(Message("For inside use only"))
     terminal.table(
         ("what", Message("figure")),
@@ -94,7 +94,7 @@ def anonymity(
         left=("what",),
     )
     if output is not None:
-        frame = found.to_frame()
+        frame = audit.to_frame()
         rows = [list(frame.columns), *frame.astype(object).to_numpy().tolist()]
         is_csv = output.suffix.lower() == ".csv"
         write_whole(output, csv_text(rows) if is_csv else document(figures, indent=2))
@@ -115,20 +115,20 @@ _WORDS = {
 }
 
 
-def _figures(found: Anonymity) -> dict[str, float]:
+def _figures(audit: Anonymity) -> dict[str, float]:
     figures: dict[str, float] = {
-        "records": int(found.sizes.sum()),
-        "groups": len(found.sizes),
-        "unique": found.n_unique,
-        "k": found.k,
+        "records": int(audit.sizes.sum()),
+        "groups": len(audit.sizes),
+        "unique": audit.n_unique,
+        "k": audit.k,
     }
-    if (told := found.diversity) is not None:
+    if (diversity := audit.diversity) is not None:
         figures |= {
-            "l": told.l_distinct,
-            "entropy_l": told.l_entropy,
-            "t": told.t,
-            "homogeneous": told.n_homogeneous,
-            "excluding": int((told.excluded > 0).sum()),
+            "l": diversity.l_distinct,
+            "entropy_l": diversity.l_entropy,
+            "t": diversity.t,
+            "homogeneous": diversity.n_homogeneous,
+            "excluding": int((diversity.excluded > 0).sum()),
         }
     return figures
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import tell_limit
+from ckm.cli.release import tell_limit, tell_missing_ledger
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
 from footing.messages import Enumeration, Message, Name, joined, said
@@ -108,8 +108,9 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     plan = read_job(file)
     terminal.step(
         "job read",
-        Message("{file} is a sound job; {names}", file=Name(file.name), names=_names(plan)),
+        Message("{file} can be read; {names}", file=Name(file.name), names=_names(plan)),
     )
+    tell_missing_ledger(terminal, plan)
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
@@ -135,6 +136,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     with terminal.progress() as report_progress:
         run = ReleaseRun(plan, progress=report_progress, is_kept=False)
         run.rehearse(quick=quick, step=terminal.step, **limits)
+    _tell_end(terminal, file, Message("a sound job"), quick=quick)
 
 
 def _beyond_report_limits(plan: Job, file: Path) -> Iterator[Message]:
@@ -211,11 +213,22 @@ def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:
         )
     terminal.step(
         "service read",
-        Message("{file} is a sound service; {offered}", file=Name(file.name), offered=offered),
+        Message("{file} can be read; {offered}", file=Name(file.name), offered=offered),
     )
     for caution in (*service.cautions, *_formulas(service)):
         terminal.warn("caution", caution)
     rehearse_service(service, step=terminal.step, **options)
+    _tell_end(terminal, file, Message("a sound service"), **options)
+
+
+def _tell_end(terminal: Terminal, file: Path, kind: Message, *, quick: bool, **_: Any) -> None:
+    """Say at the end, after all checks, that nothing is wrong."""
+    text = Message("{file} is {kind}", file=Name(file.name), kind=kind)
+    if quick:
+        text = Message(
+            "{file}: no error without reading the rows of the data", file=Name(file.name)
+        )
+    terminal.step("checked", text)
 
 
 def _formulas(service: Service) -> tuple[str, ...]:

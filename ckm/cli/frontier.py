@@ -128,8 +128,8 @@ def show_attacks(terminal: Terminal, facts: FrontierFacts) -> None:
     from reports.i18n.languages import words_of
     from reports.pages.frontier import attacks_said
 
-    tried = facts.attacks
-    if tried is None:
+    attacks = facts.attacks
+    if attacks is None:
         return
     for text in attacks_said(words_of(terminal.language), facts):
         terminal.tell(text)
@@ -156,7 +156,7 @@ def show_attacks(terminal: Terminal, facts: FrontierFacts) -> None:
                 f"{one.averaging:.1%}",
                 terminal.say(verdicts[one.is_as_safe]),
             )
-            for one in tried.designs
+            for one in attacks.designs
         ],
         title=Message("What attacks find"),
         is_plain=True,
@@ -176,7 +176,7 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
     for text in findings(words, facts):
         terminal.tell(text)
     against = facts.against
-    told: Callable[[Any], str] = lambda figures: f"{getattr(figures, against):.3f}"  # noqa: E731
+    posterior: Callable[[Any], str] = lambda figures: f"{getattr(figures, against):.3f}"  # noqa: E731
     own = next((one.figures.loss for one in facts.designs if one.is_own), None)
 
     def change(loss: float) -> str:
@@ -197,7 +197,7 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
             (
                 str(place),
                 f"{one.limit:.4f}",
-                told(one.figures),
+                posterior(one.figures),
                 f"{one.figures.loss:.3f}",
                 f"{one.bound:.3f}",
                 change(one.figures.loss),
@@ -221,7 +221,7 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
         [
             (
                 terminal.say(Message("own")) if one.is_own else one.name,
-                told(one.figures),
+                posterior(one.figures),
                 f"{one.figures.loss:.3f}",
                 _number(one.least),
                 _number(one.alike),

@@ -104,6 +104,7 @@ def init(
         )
     else:
         _warn_of_identifier(terminal, output)
+    _warn_of_shorter_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -154,6 +155,7 @@ def service_init(
     write_whole(output, draft.text, error=ConfigError, overwrite=may_replace())
     if not draft.unique:
         _warn_of_identifier(terminal, output)
+    _warn_of_shorter_codes(terminal, draft)
     click.echo(str(output))
 
 
@@ -166,15 +168,30 @@ def service_init(
     default=300_000,
     help="The most that a drawing may take as it is sent.",
 )
+@click.option(
+    "--inset-distance",
+    type=click.FloatRange(min=0),
+    default=0.25,
+    help="Areas farther from the main land than this share of its size are drawn in boxes "
+    "below it; 0: none.",
+)
 @output_options("The map to write.", ".topojson", default="areas.topojson")
 @with_terminal
 def service_map(
-    terminal: Terminal, /, *, areas: Path, code: str, limit_bytes: int, output: Path
+    terminal: Terminal,
+    /,
+    *,
+    areas: Path,
+    code: str,
+    limit_bytes: int,
+    inset_distance: float,
+    output: Path,
 ) -> None:
     """Simplify the boundaries of areas for the maps of a service's pages.
 
     AREAS is a file of GeoJSON of the areas of one level, in degrees or in metres. Coarser
     levels are drawn from the same map. What lies between two areas is simplified once for both.
+    Areas far from the rest, such as those overseas, are laid out in boxes with a frame.
 
     Examples
     --------
@@ -182,13 +199,10 @@ def service_map(
 
     Then, at the variable of areas: map = "communes.topojson"
     """
-    import json
-
     from ckm.service.maps.simplification import build_map
 
-    built = build_map(areas, code=code, max_bytes=limit_bytes)
-    text = json.dumps(built.topology.to_json(), separators=(",", ":")) + "\n"
-    write_whole(output, text, error=ConfigError, overwrite=may_replace())
+    built = build_map(areas, code=code, max_bytes=limit_bytes, inset_distance=inset_distance)
+    write_whole(output, built.topology.to_text(), error=ConfigError, overwrite=may_replace())
     before, after = built.n_vertices
     terminal.step(
         "map built",
@@ -202,6 +216,17 @@ def service_map(
             sent=built.n_sent,
         ),
     )
+    if built.topology.frames:
+        inset = [own for own in built.topology.framed() if own]
+        terminal.step(
+            "boxes drawn",
+            Message(
+                "{areas} areas far from the main land are drawn in {boxes} boxes; "
+                "--inset-distance says how far that is",
+                areas=sum(map(len, inset)),
+                boxes=len(inset),
+            ),
+        )
     if built.too_small:
         terminal.warn(
             "areas too small",
@@ -212,6 +237,14 @@ def service_map(
             ),
         )
     click.echo(str(output))
+
+
+def _warn_of_shorter_codes(terminal: Terminal, draft: "JobDraft") -> None:
+    """Say which codes may have lost a zero in a spreadsheet."""
+    from ckm.release.files.table_files import lost_zeros_caution
+
+    for column, codes in draft.shorter.items():
+        terminal.warn("codes", lost_zeros_caution(column, codes))
 
 
 def _warn_of_identifier(terminal: Terminal, output: Path) -> None:

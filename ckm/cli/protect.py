@@ -101,7 +101,7 @@ def protect(
     from tables import Secret
 
     secret, ledger = _places(data, secret_file, ledger_file, output=output)
-    given = {"id": identifier, "weight": weight, "where": where}
+    data_settings = {"id": identifier, "weight": weight, "where": where}
     with ExitStack() as stack:
         folder = output.parent
         if dry_run:
@@ -115,7 +115,9 @@ def protect(
             data,
             columns,
             output=job,
-            settings={name: value for name, value in given.items() if value is not None},
+            settings={
+                name: value for name, value in data_settings.items() if value is not None
+            },
             secret=secret,
             ledger=ledger,
             table=table,

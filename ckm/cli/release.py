@@ -99,6 +99,7 @@ def carry_out(
         tables=len(plan.tables),
     )
     tell_limit(terminal, plan)
+    tell_missing_ledger(terminal, plan)
     with terminal.progress() as report_progress:
         done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
     for text in done.links:
@@ -140,6 +141,17 @@ def tell_limit(terminal: Terminal, plan: Job) -> None:
             limit_s=limit_s,
         )
         terminal.step("time limit", text, limit_s=limit_s)
+
+
+def tell_missing_ledger(terminal: Terminal, plan: Job) -> None:
+    """Warn that nothing compares the tables with earlier ones."""
+    if plan.has_noise and plan.ledger is None:
+        text = Message(
+            "without [ledger] the tables are not compared with what was published before: "
+            "tables that differ by one person, and other noise on the same records, are not "
+            'refused; path = "ledger.db" in [ledger] prevents it'
+        )
+        terminal.warn("caution", text)
 
 
 @click.command(cls=Command)
@@ -259,5 +271,7 @@ def _show(terminal: Terminal, done: Release) -> None:
             for measure in done.measures
         ),
         left=("measure", "method"),
-        title=Message("Cells, for inside use only"),
+        title=Message("Cells, for inside use only; those of the same records counted once")
+        if any(measure["cells"] < done.cells for measure in done.measures)
+        else Message("Cells, for inside use only"),
     )

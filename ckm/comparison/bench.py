@@ -308,6 +308,7 @@ class _Maker:
             types={},
             text=False,
             decimal=".",
+            missing=[],
             engine="duckdb",
             master=None,
         )

@@ -42,6 +42,8 @@ class Comparison:
         The limits behind the conclusion; None for those of the program.
     levels
         The job's words for the variables of the count histogram.
+    titles
+        Name of a table → its title, for those that have one.
     """
 
     title: Text
@@ -49,6 +51,7 @@ class Comparison:
     count_histogram: CountHistogram
     rules: Rules | None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
+    titles: Mapping[str, Text] = field(default_factory=dict)
 
     @property
     def map(self) -> RiskUtilityMap:
@@ -144,6 +147,7 @@ def compare(
     limit = job.report.limits.posterior_set
     return Comparison(
         title=job.title_of(),
+        titles={name: job.title_of(name) for name in job.titles if name},
         scenarios=map_scenarios(
             designs,
             count_histogram,

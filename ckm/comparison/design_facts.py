@@ -44,6 +44,7 @@ def comparison_facts(comparison: Comparison, *, rules: Rules | None) -> Comparis
     count_histogram = comparison.count_histogram
     return ComparisonFacts(
         title=comparison.title,
+        titles=comparison.titles,
         version=engine_version(),
         tables={name: histogram.n_cells for name, histogram in count_histogram.tables.items()},
         sensitive=comparison.map.sensitive,

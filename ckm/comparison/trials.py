@@ -286,11 +286,13 @@ class LedgerTrial:
         """Answer one question after the other, and record what was answered."""
         from ckm.ledger import ThinDifferenceError, Watch
 
-        built = self._engine.requests_of_cells(questions)
+        requests = self._engine.requests_of_cells(questions)
         answers: dict[str, Answer | None] = {}
         for protected in self._engine.protect_tables(questions, sketch=self._ledger.width):
             name, watch = protected.name, Watch(self._ledger)
-            watch.add_table(name, built[name], protected.cells, where=protected.request.where)
+            watch.add_table(
+                name, requests[name], protected.cells, where=protected.request.where
+            )
             try:
                 watch.publish(policy="refuse")
             except ThinDifferenceError:

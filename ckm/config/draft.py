@@ -25,6 +25,7 @@ from tables.profile import (
     profile_columns,
 )
 from tables.recoding.derive import derive_variables
+from tables.recoding.lost_zeros import codes_without_zeros
 from tables.secret import SECRET_VARIABLE
 from tables.source.source import Source
 
@@ -46,6 +47,7 @@ _FEW, _MANY = 30, 100_000
 _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
+_MOST_NAMED = 3
 _MOST_OFFERED = 6  # variables of a drafted service, as many as a table may have
 _SLACK = 1.2  # numbers of values may be estimates
 _LABELS = {"Total", "(missing)"}
@@ -151,6 +153,12 @@ class JobDraft:
     limits: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     text: str = ""
+
+    @property
+    def shorter(self) -> dict[str, list[str]]:
+        """Column → its codes that may have lost a zero in a spreadsheet."""
+        by_column = {name: codes_without_zeros(v) for name, v in self.categories.items()}
+        return {name: codes for name, codes in by_column.items() if codes}
 
     def requests(self) -> dict[str, Request]:
         """Return the tables as requests."""
@@ -439,6 +447,8 @@ def _text(
         ),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
+        *_ledger(draft),
+        "",
         *_limits(draft),
     ]
     if draft.hierarchies:
@@ -507,6 +517,7 @@ def _service_text(
         _setting('# source = "…"', Message("decide: who is responsible for the data")),
         _setting('# contact = "…"', Message("decide: contact for readers")),
         _setting("# updated = 2026-01-31", Message("decide: the date of the data")),
+        _setting('# licence = "https://…"', Message("decide: the licence of the numbers")),
         _setting(
             "# figure_margins = 95",
             Message("decide: the margins of error of figures"),
@@ -536,17 +547,11 @@ def _service_text(
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in categories.items()]
         lines.append("")
     for name in names:
-        lines += ["[[variable]]", f"name = {_quoted(name)}"]
-        lines.append(_setting(f"labels = {_quoted(name)}", Message("decide: what readers see")))
-        if name in draft.bands:
-            lines += _banded(name, draft.bands[name])[2:]
-        if name == area:
-            note = Message("decide: rules are judged area by area")
-            lines.append(_setting("is_area = true", note))
-        if name == area or name in plain:
-            note = Message("decide: names of the codes, a CSV file of code,en,fr")
-            lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
-        lines.append("")
+        has_codes = name == area or name in plain
+        lines += _offered(draft, name, is_area=name == area, has_codes=has_codes)
+    for name, bands in draft.bands.items():
+        if name not in names:
+            lines += [*_banded(name, bands, is_offered=False), ""]
     if area is not None and len(columns[area]) > 1:
         note = Message("decide: levels of areas where tables have fewer variables")
         lines += ["[rules]", _setting(f"small_areas = {_quoted(columns[area][-1:])}", note), ""]
@@ -560,9 +565,33 @@ def _service_text(
         '# official = ["job.toml"]',
         "",
         _note(Message("The columns of the data; what is not offered cannot be asked for:")),
-        *_columns(draft, {*names}),
+        *_columns(draft, {*names}, has_sums=False),
     ]
     return lines
+
+
+def _offered(
+    draft: JobDraft, name: str, *, is_area: bool, has_codes: bool
+) -> list[str | _Noted]:
+    """Write a variable of a service: what readers see, and what tells where it lies."""
+    lines: list[str | _Noted] = ["[[variable]]", f"name = {_quoted(name)}"]
+    lines.append(_setting(f"labels = {_quoted(name)}", Message("decide: what readers see")))
+    if name in draft.bands:
+        lines += _banded(name, draft.bands[name])[2:]
+    if is_area:
+        note = Message("decide: rules are judged area by area")
+        lines.append(_setting("is_area = true", note))
+    if has_codes:
+        note = (
+            Message("decide: names and centres of areas, a CSV file of code,en,fr,former,x,y")
+            if is_area
+            else Message("decide: names of the codes, a CSV file of code,en,fr")
+        )
+        lines.append(_setting(f'# codelist = "{_plain(name)}.csv"', note))
+    if is_area:
+        note = Message("decide: made of boundaries by ckm service map")
+        lines.append(_setting(f'# map = "{_plain(name)}.topojson"', note))
+    return [*lines, ""]
 
 
 def first_job(
@@ -704,6 +733,11 @@ def _read(reading: ReadOptions) -> list[str]:
         *([f"types = {{ {types} }}"] if types else []),
         *(["text = true"] if reading.text else []),
         *([f"decimal = {_quoted(reading.decimal)}"] if reading.decimal != "." else []),
+        *(
+            [f"missing = [{', '.join(map(_quoted, reading.missing))}]"]
+            if reading.missing
+            else []
+        ),
     ]
 
 
@@ -711,10 +745,13 @@ def _arguments(reading: ReadOptions) -> list[str]:
     """Return the arguments of a command that declare the same of columns of CSV."""
     words = [w for name, word in reading.types.items() for w in ("--type", f"{name}={word}")]
     words += ["--text"] if reading.text else []
-    return words + (["--decimal", reading.decimal] if reading.decimal != "." else [])
+    words += ["--decimal", reading.decimal] if reading.decimal != "." else []
+    return words + [word for text in reading.missing for word in ("--missing", text)]
 
 
-def _banded(name: str, bands: DraftBands) -> list[str | _Noted]:
+def _banded(
+    name: str, bands: DraftBands, *, is_offered: bool | None = None
+) -> list[str | _Noted]:
     """Write a variable in bands; as a comment where others would cut otherwise."""
     note = Message("decide: a variable in bands, made of a column whenever the data are read")
     settings = [
@@ -723,7 +760,7 @@ def _banded(name: str, bands: DraftBands) -> list[str | _Noted]:
         *(f"{key} = {getattr(bands, key):f}" for key in ("width", "start", "end")),
         *(['open = "both"'] if bands.opens_start else []),
     ]
-    mark = "" if bands.is_usual else "# "
+    mark = "" if (bands.is_usual if is_offered is None else is_offered) else "# "
     return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
 
 
@@ -735,7 +772,58 @@ def _secret(folder: Path) -> _Noted:
     )
 
 
-def _columns(draft: JobDraft, used: set[str]) -> list[_Noted]:
+def _ledger(draft: JobDraft) -> list[_Noted]:
+    """Write the ledger, as a comment where stored keys may be too short for it.
+
+    Tables with small areas differ by few people nearly always: a draft that refused them would
+    release nothing before the office has decided.
+    """
+    mark = "# " if any(name in _STORED for name in draft.unique) else ""
+    section = Message("refuses other noise on records that were published before")
+    file = Message("one file for all jobs of these data, beside the secret")
+    policy = Message('decide: tables that differ by one person: told, or refused by "refuse"')
+    return [
+        _setting(f"{mark}[ledger]", section),
+        _setting(f'{mark}path = "ledger.db"', file),
+        _setting(f'{mark}policy = "flag"', policy),
+    ]
+
+
+def _sums(name: str, column: ColumnProfile) -> list[Message]:
+    """Say how a job adds up a column; a service publishes no sums."""
+    sums = Name(_quoted(["count", f"sum:{name}"]))
+    facts: list[Message] = [
+        Message('measures = {sums} with missing_values = "skip"', sums=sums)
+        if column.missing
+        else Message("measures = {sums}", sums=sums)
+    ]
+    if not column.is_positive:
+        facts.append(Message("signed = true in its [[magnitude]]"))
+    return facts
+
+
+def _amounts(draft: JobDraft, name: str, *, has_sums: bool) -> list[Message]:
+    """Say what can be made of a column of amounts: sums, and a dimension in bands."""
+    facts = [Message("a dimension once cut into bands")]
+    if has_sums:
+        facts = [
+            *_sums(name, draft.columns[name]),
+            Message("or a dimension once cut into bands"),
+        ]
+    banded = [one for one, bands in draft.bands.items() if bands.of == name]
+    if banded:
+        facts.append(Message("see {quoted} above", quoted=Name(_quoted(banded[0]))))
+    return facts
+
+
+def _shorter(codes: Sequence[str]) -> list[Message]:
+    """Name codes that may have lost a zero."""
+    few = Name(", ".join(map(_quoted, codes[:_MOST_NAMED])))
+    text = Message("decide: {codes} shorter than the others: a zero lost?", codes=few)
+    return [text] if codes else []
+
+
+def _columns(draft: JobDraft, used: set[str], *, has_sums: bool = True) -> list[_Noted]:
     nested = {c: name for name, chain in draft.hierarchies.items() for c in chain}
     lines = []
     for name, column in draft.columns.items():
@@ -765,22 +853,9 @@ def _columns(draft: JobDraft, used: set[str]) -> list[_Noted]:
         elif name in draft.categories:
             facts.append(Message("may be a dimension"))
         elif column.kind in ("integer", "number") and column.distinct > _FEW:
-            sums = _quoted(["count", f"sum:{name}"])
-            skipped = Message('measures = {sums} with missing_values = "skip"', sums=Name(sums))
-            facts.append(
-                skipped if column.missing else Message("measures = {sums}", sums=Name(sums))
-            )
-            facts += (
-                [] if column.is_positive else [Message("signed = true in its [[magnitude]]")]
-            )
-            facts += [Message("or a dimension once cut into bands")]
-            banded = [one for one, bands in draft.bands.items() if bands.of == name]
-            facts += (
-                [Message("see {quoted} above", quoted=Name(_quoted(banded[0])))]
-                if banded
-                else []
-            )
+            facts += _amounts(draft, name, has_sums=has_sums)
         elif column.kind == "date" and column.distinct > _FEW:
             facts.append(Message('a dimension by width = "year" or "month" of a [[variable]]'))
+        facts += _shorter(draft.shorter.get(name, []))
         lines.append(_Noted(f"# {_quoted(name)}: {column.kind}, ", tuple(facts)))
     return lines

@@ -12,6 +12,7 @@ import numpy as np
 
 from ckm.comparison.compare_designs import compare, write_comparison
 from ckm.config import read_designs, read_job
+from ckm.demo.place_map import place_map
 from ckm.demo.place_names import place_names
 from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ckm.comparison.compare_designs import Comparison
+    from ckm.demo.place_map import PlaceMap
     from ckm.demo.register import Register
     from ckm.release.run import Release
 
@@ -48,6 +50,8 @@ _PERSONS = 400_000
 _COMPARED = "comparison"
 _OURS = {
     "README.md",
+    "communes.geojson",
+    "communes.topojson",
     "designs.toml",
     "job.toml",
     "place-names.csv",
@@ -177,15 +181,26 @@ def write_register(
     csv.write_csv(register.places, folder / "places.csv", plain)
     zones = pa.table({name: list(register.zones) for name in ("zone_2015", "zone_2024")})
     csv.write_csv(zones, folder / "zones.csv", plain)
-    names = zip(
-        *place_names(zip(*register.places.to_pydict().values(), strict=True)), strict=True
-    )
+    places = list(zip(*register.places.to_pydict().values(), strict=True))
+    land = place_map(places)
+    _write_map(folder, land)
+    names = zip(*place_names(places, land.centres), strict=True)
     columns = dict(zip(("code", "en", "fr", "former", "x", "y"), map(list, names), strict=True))
     csv.write_csv(pa.table(columns), folder / "place-names.csv", plain)
     secret = folder / "secret.key"
     secret.touch(mode=0o600)
     secret.write_text(f"ckm demo secret, seed {seed}: never use it for real data\n")
     return register
+
+
+def _write_map(folder: Path, land: PlaceMap) -> None:
+    """Write the boundaries of the municipalities, and the map that `ckm service map` makes."""
+    from ckm.service.maps.simplification import MAX_BYTES, build_map
+
+    boundaries = folder / "communes.geojson"
+    boundaries.write_text(land.to_geojson(), encoding="utf-8")
+    topology = build_map(boundaries, code="code", max_bytes=MAX_BYTES).topology
+    (folder / "communes.topojson").write_text(topology.to_text(), encoding="utf-8")
 
 
 def refuse_other_than_demo(folder: Path) -> None:

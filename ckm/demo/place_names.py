@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _FIRST = [
     "Bré",
@@ -43,6 +43,24 @@ _LAST = [
     "vôr",
     "brin",
 ]
+_ENDS = [
+    "",
+    "-la-Neuve",
+    "-les-Bains",
+    "-sur-Orle",
+    "-le-Haut",
+    "-le-Bas",
+    "-en-Val",
+    "-aux-Bois",
+    "-sous-Mont",
+    "-la-Forêt",
+    "-le-Pont",
+    "-sur-Lise",
+    "-les-Vignes",
+    "-le-Grand",
+    "-le-Petit",
+    "-la-Garde",
+]
 _REGIONS = [
     "Galdor",
     "Hérune",
@@ -53,36 +71,38 @@ _REGIONS = [
     "Norvègue",
     "Palmade",
 ]
-_WIDE = 4  # regions in a row of the made-up map
-
 Line = tuple[str, str, str, str, float, float]
 
 
-def place_names(places: Iterable[Sequence[str]]) -> list[Line]:
+def place_names(
+    places: Iterable[Sequence[str]], centres: Mapping[tuple[str, ...], tuple[float, float]]
+) -> list[Line]:
     """Name places: code of the service, English, French, former names, x and y.
 
     Parameters
     ----------
     places
         Region, department and municipality of each municipality.
+    centres
+        Region, with department and municipality or without → x and y.
     """
     lines: dict[str, Line] = {}
     regions: set[str] = set()
     for number, (region, department, commune) in enumerate(places):
         first, last = number % len(_FIRST), (number // len(_FIRST) + number) % len(_LAST)
-        name = _FIRST[first] + _LAST[last] + "-la-Neuve" * (number // 256)
+        times, end = divmod(number // 256, len(_ENDS))
+        name = _FIRST[first] + _LAST[last] + _ENDS[end] + "-la-Neuve" * times
         regions.add(region)
         n_regions = len(regions) - 1
-        wide = 10 * (n_regions % _WIDE), 10 * (n_regions // _WIDE)
-        at = wide[0] + number % 9, wide[1] + number // 9 % 9
         if region not in lines:
             own = _REGIONS[n_regions % len(_REGIONS)]
             own += " Sud" * (n_regions // len(_REGIONS))
-            lines[region] = (region, own, own, "", *wide)
+            lines[region] = (region, own, own, "", *centres[region,])
         code = f"{region}/{department}"
         if code not in lines:
             words = (f"District of {name}", f"District de {name}")
-            lines[code] = (code, *words, "", *at)
+            lines[code] = (code, *words, "", *centres[region, department])
         former = f"Vieux-{name}" if number % 10 == 0 else ""
+        at = centres[region, department, commune]
         lines[f"{code}/{commune}"] = (f"{code}/{commune}", name, name, former, *at)
     return list(lines.values())

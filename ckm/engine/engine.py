@@ -117,9 +117,10 @@ class Engine:
         What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file or a database.
-    types, text, decimal
+    types, text, decimal, missing
         For CSV: column → ``"text"``, ``"integer"``, ``"decimal"`` or ``"date"``; whether all
-        others are texts; the decimal mark. See `tables.ReadOptions`.
+        others are texts; the decimal mark; texts that stand for a missing value. See
+        `tables.ReadOptions`.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.
@@ -184,6 +185,7 @@ class Engine:
         types: Mapping[str, str] | None = None,
         text: bool = False,
         decimal: str = ".",
+        missing: Sequence[str] = (),
         engine: Literal["duckdb", "spark"] = "duckdb",
         master: str | None = None,
         spark: object = None,
@@ -236,7 +238,7 @@ class Engine:
             spark=session,
             table=table,
             cells=table_cells,
-            options=ReadOptions(types=types or {}, text=text, decimal=decimal),
+            options=ReadOptions(types=types or {}, text=text, decimal=decimal, missing=missing),
             variables=as_variables(variables),
             memory_limit=memory_limit,
             threads=threads,
@@ -558,6 +560,8 @@ class Engine:
         *,
         name: str = "",
         most: int = 2_000_000,
+        sketch: int = 0,
+        caution: Callable[[str], None] | None = None,
         progress: Progress | None = None,
     ) -> Iterator[tuple[float, ProtectedCells]]:
         """Tabulate and protect the cells of a table part by part; see `stream`.
@@ -566,6 +570,10 @@ class Engine:
         ----------
         request, name, most, progress
             As for `stream`.
+        sketch
+            As for `protect_tables`.
+        caution
+            Called with what to tell the office of the table; by default that is logged.
 
         Yields
         ------
@@ -583,16 +591,22 @@ class Engine:
         protection, cell_request = self._protection, self._fitter.fit({"": request})[""]
         secret = protection.sums_secret([request])
         require_enough(
-            self._source.cells, {"": cell_request}, ptable=protection.ptable, sketch=0
+            self._source.cells, {"": cell_request}, ptable=protection.ptable, sketch=sketch
         )
         protection.require_keys([request], quality=self.check_keys())
-        if request.quantiles or self._named_requests({"": request}):
+        if request.quantiles:
             raise ConfigError(
                 Message(
-                    "Quantiles, and sums with named contributors, need whole tables in memory."
+                    "Quantiles of a table are found in all values of its records at once, and "
+                    "not part by part."
                 ),
                 hint=Message("leave them out, or ask for a smaller table"),
             )
+        lookups = self._named_requests({"": request})
+        looked_up = self._cells([one for _, one in lookups], None) if lookups else []
+        pairs = zip((one for one, _ in lookups), looked_up, strict=True)
+        named_keys = NamedKeys.of(pairs, protection.noises)
+        del looked_up
         parts = cube_parts(
             self._source,
             self._keys,
@@ -600,6 +614,7 @@ class Engine:
             most=most,
             lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
             tolerate_missing_keys=self._checks == "warn",
+            sketch=sketch,
         )
         is_first = True
         alike: dict[str, NDArray[np.int64]] = {}
@@ -607,14 +622,20 @@ class Engine:
             if is_first:
                 protection.require_amounts({"": request}, {"": cell_request}, self._source)
                 is_first = False
-            part = share, protection.protect(cells, request, secret=secret)
+            named_cells = named_keys.flag(cells)
+            part = share, protection.protect(named_cells, request, secret=secret)
             alike = {v: n + alike.get(v, 0) for v, n in protection.alike(cells).items()}
-            del cells
+            del cells, named_cells
             yield part
             del part
             if progress is not None:
                 progress("scan", int(100 * share), 100)
-        self._warn_of_sums(protection.cautions(name, alike))
+        texts = protection.cautions(name, alike)
+        if caution is None:
+            self._warn_of_sums(texts)
+        else:
+            for text in texts:
+                caution(text)
 
     def write_distributed(
         self, request: TableRequest, place: str | None, *, progress: Progress | None = None
@@ -852,6 +873,22 @@ class Engine:
             Measure → the published number of every cell, the one that `tabulate` gives.
         """
         return self._protection.numbers(cells, measures=measures)
+
+    def protect_each(
+        self, parts: Sequence[Cells], *, measures: Sequence[str] = ("count",)
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Return the published numbers of cells of several tables, looked up together.
+
+        Parameters
+        ----------
+        parts, measures
+            As for `protect`.
+        """
+        protection = self._protection
+        return [
+            protection.numbers(cells, published, measures=measures)
+            for cells, published in zip(parts, protection.counts_of_each(parts), strict=True)
+        ]
 
     @property
     def ptable(self) -> PTable:

@@ -93,7 +93,7 @@ def _figures(counts: Integers, published: Integers, ptable: PTable) -> dict[str,
     utility = assess_utility(counts, published, ptable=ptable)
     blocked = np.flatnonzero(~(ptable.transition[1:, :] > 0).any(axis=0))
     small = max(2, int(blocked.max(initial=0)))
-    found = risk_utility_map(
+    risk_map = risk_utility_map(
         {"": ptable},
         {"table": counts},
         rng=np.random.default_rng(0),
@@ -102,5 +102,5 @@ def _figures(counts: Integers, published: Integers, ptable: PTable) -> dict[str,
     )
     return {
         **{name: utility.find(name).value for name in _UTILITY},
-        **{name: found.find("", name, table="table") for name in _RISK},
+        **{name: risk_map.find("", name, table="table") for name in _RISK},
     }

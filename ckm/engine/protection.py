@@ -18,12 +18,13 @@ from ckm.engine.magnitudes.noise.alike import (
 )
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
-from ckm.engine.perturbation import perturb
+from ckm.engine.perturbation import perturb, perturb_counts
 from ckm.engine.published_table import PublishedTable, published_numbers, table_of
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
 from footing.messages import Message, Name
+from tables.cells.parts import join_parts
 from tables.filtering.filters import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -120,6 +121,30 @@ class Protected(Disclosive):
             cautions=cautions,
         )
 
+    @classmethod
+    def of_parts(
+        cls,
+        name: str,
+        request: TableRequest,
+        parts: Sequence[ProtectedCells],
+        *,
+        cell_request: Request,
+        table: PublishedTable,
+    ) -> Self:
+        """Put all parts of a streamed table together, as if it had been made at once."""
+        cells, order = join_parts([part.cells for part in parts], cell_request)
+        return cls(
+            name=name,
+            request=request,
+            cells=cells,
+            table=table,
+            counts=np.concatenate([part.counts for part in parts])[order],
+            sums={
+                variable: np.concatenate([part.sums[variable] for part in parts])[order]
+                for variable in parts[0].sums
+            },
+        )
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Protection:
@@ -161,6 +186,19 @@ class Protection:
     def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
         return perturb(cells, ptable=self.ptable, secret=self.mixing_secret)
+
+    def counts_of_each(self, parts: Sequence[Cells]) -> list[Integers]:
+        """Return the published counts of cells of several tables, all looked up together."""
+        if len(parts) <= 1:
+            return [self.counts(cells) for cells in parts]
+        published = perturb_counts(
+            np.concatenate([cells.count for cells in parts]),
+            np.concatenate([cells.cell_key for cells in parts]),
+            key_range=parts[0].key_range,
+            ptable=self.ptable,
+            secret=self.mixing_secret,
+        )
+        return np.split(published, np.cumsum([len(cells.count) for cells in parts])[:-1])
 
     def numbers(
         self,
@@ -354,7 +392,8 @@ class Protection:
     ) -> dict[str, Floats]:
         """Return the published sums and means of cells.
 
-        A mean is the published sum over the published count, whether or not these are shown.
+        A mean is the published sum over the published count, weighted where the data have a
+        weight, whether or not these are shown. The unweighted count says whether there is one.
         """
         if not sums:
             return {}
@@ -367,7 +406,9 @@ class Protection:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
-                numbers[measure] = total if is_sum else published_mean(total, divisor, noise)
+                numbers[measure] = (
+                    total if is_sum else published_mean(total, divisor, published, noise)
+                )
         return numbers
 
     def _quantiles(

@@ -44,7 +44,7 @@ class PublishedTable:
     measures
         Output column → published numbers: counts int64, all others float64. A masked number
         (`numpy.ma`) is one that is not published, or a mean of cells whose published count is
-        0; files and frames hold none in its place.
+        small; files and frames hold none in its place.
     """
 
     dimensions: Mapping[str, tuple[Codes, Sequence[str]]]

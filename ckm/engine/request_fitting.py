@@ -8,6 +8,7 @@ from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
 from footing.messages import Argument, Message, Name
 from tables import Request, RequestError
+from tables.cells.continuous import is_amount
 from tables.filtering.filters import Filter
 from tables.recoding.derive import root_of
 from tables.request import of_table, require_fit
@@ -60,7 +61,7 @@ class RequestFitter:
             n: find_categories(n, value, nested=self._hierarchies.get(n))
             for n, value in categories.items()
         }
-        self._discrete = tuple(nested_columns(self._hierarchies.values()))
+        self._discrete = tuple(_codes(source, self._hierarchies.values()))
 
     def allow_continuous(self, columns: Iterable[str]) -> None:
         """Take columns for categories that somebody allowed as they are."""
@@ -157,6 +158,14 @@ def raise_together(errors: Sequence[RequestError | ConfigError]) -> None:
         raise RequestError.of_several(heading, errors)
     if errors:
         raise errors[0]
+
+
+def _codes(source: Source, hierarchies: Iterable[Hierarchy]) -> Iterator[str]:
+    """Return the columns of hierarchies that hold codes, not amounts or dates."""
+    for nested in hierarchies:
+        for column in nested_columns([nested]):
+            if column not in source.kinds or not is_amount(source, column, nested):
+                yield column
 
 
 def nested_columns(hierarchies: Iterable[Hierarchy]) -> Iterator[str]:

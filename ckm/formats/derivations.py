@@ -46,4 +46,8 @@ def _words(variable: DerivedVariable, *, language: str) -> str:
         bounds = [str(bound) for bound in variable.bands or ()]
         few = [*bounds[:_FIRST], "…", bounds[-1]] if len(bounds) > _MOST_BOUNDS else bounds
         key, values["bounds"] = "derived_bands", ", ".join(few)
-    return say(key, language).format(**values)
+    words = say(key, language).format(**values)
+    if variable.missing is None:
+        return words
+    missing = say("derived_missing", language)
+    return f"{words} {missing.format(of=variable.of, missing=variable.missing)}"

@@ -5,53 +5,91 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ckm.ledger.definition import Definition
+from tables import FilterError
+from tables.filtering.filters import parse_filter
 
 #: Margins of a service's table: whatever totals the caller chose.
 _CHOSEN = "chosen"
 
 
-def n_counts_with_a_record(definitions: Iterable[Definition]) -> int:
-    """Return the most published counts that contain one record.
-
-    Every combination of levels of a table is a partition of the records that pass its filter,
-    so that one of its cells contains the record. It counts once, whichever tables show it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appearance:
+    """A published table, and which of its margins had cells that no earlier table showed.
 
     Parameters
     ----------
-    definitions
-        The tables.
+    definition
+        The table.
+    digest
+        The same for entries of a ledger with the same definition; empty for none.
+    levels
+        Name of a dimension → how many levels it has, where the definition does not say.
+    new
+        The combinations of levels with cells of other records than earlier tables showed;
+        None where it is not known.
+    """
+
+    definition: Definition
+    digest: bytes = b""
+    levels: Mapping[str, int] = field(default_factory=dict)
+    new: frozenset[frozenset[tuple[str, int]]] | None = frozenset()
+
+
+def n_counts_with_a_record(tables: Iterable[Appearance]) -> int:
+    """Return the most published counts that contain one record.
+
+    Every combination of levels of a table is a partition of the records that pass its filter,
+    so that one of its cells contains the record. It counts once, whichever tables show it, and
+    again where cells of it hold other records than before: those of another year have noise of
+    their own.
+
+    Parameters
+    ----------
+    tables
+        The tables, in the order in which they were published.
 
     Notes
     -----
     Weights of an unbiased estimate of a record's cell sum to 1 over the ``m`` counts that
     contain it, so that their noise has at least ``1/m`` of the variance of one (see
-    `risk.reconstruction.least_squares.variance_left`). Filters are taken to let it pass.
+    `risk.reconstruction.least_squares.variance_left`). Filters are taken to let it pass, and
+    a record of one year to be there in the others.
 
     Examples
     --------
-    >>> n_counts_with_a_record([Definition(name="t", dimensions=("sex", "age"))])
+    >>> table = Definition(name="t", dimensions=("sex", "age"))
+    >>> n_counts_with_a_record([Appearance(definition=table)])
     4
     """
-    counts: set[tuple[object, ...]] = set()
+    counts: Counter[tuple[object, ...]] = Counter()
+    digests = set[bytes]()
     n_unread = 0
-    for one in definitions:
+    for table in tables:
+        one = table.definition
         try:
             where, levels = _shape(one)
-            combinations = set(_combinations(one, levels))
+            combinations = set(_combinations(one, {**table.levels, **levels}))
         except (TypeError, ValueError, KeyError, IndexError):
             n_unread += 2 ** len(one.dimensions)
             continue
-        counts |= {(one.method, one.data, where, some) for some in combinations}
-    return len(counts) + n_unread
+        is_again = table.new is None and table.digest in digests
+        digests |= {table.digest} - {b""}
+        for some in combinations:
+            key = (one.method, one.data, where, some)
+            is_other = some in table.new if table.new is not None else is_again
+            counts[key] += not counts[key] or is_other
+    return counts.total() + n_unread
 
 
 def _shape(one: Definition) -> tuple[str, dict[str, int]]:
     """Return the filter of a table, and how many levels its hierarchies have."""
     if not one.shape:
-        return one.where or "", {}
+        return _condition(one), {}
     content = json.loads(one.shape)
     if len(content) == 2:  # a method's settings stand beside
         content = json.loads(content[0])
@@ -59,7 +97,17 @@ def _shape(one: Definition) -> tuple[str, dict[str, int]]:
     if isinstance(hierarchies, dict):  # categories that a caller of a service chose
         return one.shape, {}
     filters = "" if where == repr(None) else str(where)
-    return filters, {name: _n_levels(*of) for name, of in hierarchies}
+    return _condition(one) or filters, {name: _n_levels(*of) for name, of in hierarchies}
+
+
+def _condition(one: Definition) -> str:
+    """Return a filter in one way of writing: entries of a ledger have its words alone."""
+    if not one.where:
+        return ""
+    try:
+        return repr(parse_filter(one.where))
+    except FilterError:
+        return one.where
 
 
 def _n_levels(columns: list[str], tree: list[list[str]] | None) -> int:

@@ -28,6 +28,16 @@ class ThinDifferenceError(CkmError):
     def __init__(self, pairs: Sequence[ThinPair]) -> None:
         self.pairs = tuple(pairs)
         tables = len({pair.cell.table for pair in self.pairs})
+        cells = len({pair.cell for pair in self.pairs})
+        hint = Message(
+            "ask for categories, areas or filters that were published before, or coarser"
+        )
+        if any(pair.cell.has_missing for pair in self.pairs):
+            hint = Message(
+                "{hint}; categories of records without a value are among the cells: put them "
+                'with another category, of = "…" with recode and missing in [[variable]]',
+                hint=hint,
+            )
         super().__init__(
             Message(
                 "Nothing was published: cells differ from published ones by too few "
@@ -35,9 +45,8 @@ class ThinDifferenceError(CkmError):
                 number=tables,
                 tables=Message("table") if tables == 1 else Message("tables"),
             ),
-            hint=Message(
-                "ask for categories, areas or filters that were published before, or coarser"
-            ),
+            hint=hint,
+            inside=Message("{cells:,} cells", cells=cells),
         )
 
     @property
@@ -66,7 +75,8 @@ class ManyCountsError(CkmError):
                 maximum=maximum,
             ),
             hint=Message(
-                "leave out tables or margins, or ask for those that were published before"
+                "leave out tables or margins; cells that were published before of the same "
+                "records do not count again, those of other records, as of another year, do"
             ),
         )
 

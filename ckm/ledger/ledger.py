@@ -12,6 +12,7 @@ from typing import Literal, Self
 import numpy as np
 
 from ckm.errors import ConfigError
+from ckm.ledger.appearances import Appearance
 from ckm.ledger.definition import Definition
 from ckm.ledger.protection import ANOTHER_NOISE, CellProtection
 from ckm.ledger.record_sets.entry import Entry
@@ -375,27 +376,44 @@ class Ledger:
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.check(submission)
 
-    def definitions(self, histories: Collection[str]) -> Iterator[Definition]:
-        """Give the definitions of the tables recorded in some histories, in order.
+    def other_histories(self, histories: Collection[str]) -> list[str]:
+        """Return the names of further histories that have tables.
 
         Parameters
         ----------
         histories
-            Their names.
-
-        Yields
-        ------
-        Definition
-            What each table is.
+            Those that are left out.
 
         Examples
         --------
-        >>> list(ledger.definitions({"public"}))  # doctest: +SKIP
-        []
+        >>> ledger.other_histories(["public"])  # doctest: +SKIP
+        ['researchers']
         """
-        for row in self._store.rows(is_open=True):
-            if row.history in histories:
-                yield Definition.read(row.definition)
+        recorded = {row.history for row in self._store.rows(is_open=True)}
+        return sorted(recorded - set(histories))
+
+    def appearances(
+        self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
+    ) -> Iterator[Appearance]:
+        """Give the tables recorded in some histories, then new ones, and what is new in each.
+
+        Parameters
+        ----------
+        entries, history, also
+            As for `check`.
+
+        Yields
+        ------
+        Appearance
+            The recorded tables in order, then the new ones.
+
+        Examples
+        --------
+        >>> list(ledger.appearances([entry]))  # doctest: +SKIP
+        [Appearance(…)]
+        """
+        self._writer.refresh()
+        return self._histories.appearances(entries, list(dict.fromkeys([history, *also])))
 
     def second_methods(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+#: The history of jobs that name none.
+PUBLIC = "public"
 
 
 class ReleaseCheck:
@@ -45,6 +47,7 @@ class ReleaseCheck:
         self.watch: Watch | None = None
         self._is_strict = rules is None or rules.policy == "refuse"
         self._second_method: Policy = "refuse" if rules is None else rules.second_method
+        self._history = PUBLIC if rules is None else rules.history
         self._maximum_numbers = None if rules is None else rules.maximum_numbers
         self._flagged: tuple[ThinPair, ...] = ()
         self.record: dict[str, Any] | None = None
@@ -70,6 +73,7 @@ class ReleaseCheck:
             return ()
         seconds = self.watch.require_one_method(self._second_method)
         _warn_of_second_methods(seconds)
+        apart = self._not_compared(self.watch)
         self._count_appearances(self.watch)
         pairs = self.watch.check()
         if pairs and self._is_strict:
@@ -83,7 +87,22 @@ class ReleaseCheck:
         )
         near = tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
         _warn_of_differences(near)
-        return (*map(_flagged, seconds), *near)
+        return (*apart, *map(_flagged, seconds), *near)
+
+    def _not_compared(self, watch: Watch) -> tuple[Message, ...]:
+        """Warn where a history of its own takes tables out of the comparison."""
+        others = [] if self._history == PUBLIC else watch.other_histories()
+        if not others:
+            return ()
+        text = Message(
+            "The tables of history {history!r} are not compared with those of {others} in the "
+            "same ledger, and may differ from these by one person: right only where no reader "
+            "sees both. Name histories that readers know in also.",
+            history=Name(self._history),
+            others=Name.each(others),
+        )
+        logger.warning("%s", text, extra={"event": "history of its own"})
+        return (text,)
 
     def _count_appearances(self, watch: Watch) -> None:
         """Tell in how many counts a record is, over all releases; refuse too many."""

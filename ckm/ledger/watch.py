@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from ckm.ledger.appearances import n_counts_with_a_record
@@ -14,12 +13,13 @@ from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.second_method import SecondMethod, refused_methods
 from ckm.ledger.storage.record import ThinPair
 from footing.progress import Progress
+from tables.cells.parts import join_parts, without_amounts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ckm.engine.engine import Engine
-    from ckm.engine.protection import Protected
+    from ckm.engine.protection import Protected, ProtectedCells
     from ckm.engine.request import TableRequest
     from tables import Cells, Request
 
@@ -105,6 +105,60 @@ class Watch:
             self.add_table(name, cell_requests[name], protected.cells, where=where)
             yield protected
             del protected  # its cells, before those of the next table are protected
+
+    def parts(
+        self,
+        engine: Engine,
+        name: str,
+        request: TableRequest,
+        *,
+        caution: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[float, ProtectedCells]]:
+        """Protect a table part by part as the engine does, and digest all of its cells.
+
+        Their sets of records stay in memory until the last part has passed.
+
+        Parameters
+        ----------
+        engine
+            The engine.
+        name
+            What the table is called.
+        request, caution, progress
+            As for `Engine.protect_parts`.
+
+        Yields
+        ------
+        tuple
+            As from `Engine.protect_parts`.
+
+        Raises
+        ------
+        LedgerError, tables.TablesError, ConfigError
+            As for `tables`.
+
+        Examples
+        --------
+        >>> for share, part in watch.parts(engine, "t", request):
+        ...     ...  # doctest: +SKIP
+        """
+        cell_requests = engine.requests_of_cells({name: request})
+        self.add_noise_identity(engine.noise_identities({name: request}))
+        sketch = self.width(cell_requests)
+        sets: list[Cells] = []
+        for share, part in engine.protect_parts(
+            request, name=name, sketch=sketch, caution=caution, progress=progress
+        ):
+            if sketch and len(part.cells):
+                sets.append(without_amounts(part.cells))
+            yield share, part
+            del part  # before the next one is tabulated
+        if sets:
+            cell_request = cell_requests[name]
+            cells, _ = join_parts(sets, cell_request)
+            sets.clear()
+            self.add_table(name, cell_request, cells, where=request.where)
 
     def width(self, requests: Mapping[str, Request]) -> int:
         """Return the width of the sketches that these tables need, 0 when all are recorded.
@@ -259,9 +313,19 @@ class Watch:
         >>> watch.n_counts_with_a_record()  # doctest: +SKIP
         4
         """
-        recorded = self._ledger.definitions({self._history, *self._also})
-        new = (entry.definition for entry in self._entries)
-        return n_counts_with_a_record(itertools.chain(recorded, new))
+        return n_counts_with_a_record(
+            self._ledger.appearances(self._entries, history=self._history, also=self._also)
+        )
+
+    def other_histories(self) -> list[str]:
+        """Return the histories of the ledger with which the tables seen are not compared.
+
+        Examples
+        --------
+        >>> watch.other_histories()  # doctest: +SKIP
+        ['public']
+        """
+        return self._ledger.other_histories([self._history, *self._also])
 
     def standing(self) -> tuple[ThinPair, ...]:
         """Find the thin differences that the tables seen added when recorded before.

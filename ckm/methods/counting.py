@@ -66,7 +66,7 @@ def counted_tables(
 
     keys = {} if record_key is None else {"id": None, "record_key": record_key}
     place = {"path": path, "database": None, "table": None, "query": None}
-    data = job.data.changed(**place, types={}, text=False, decimal=".", **keys)
+    data = job.data.changed(**place, types={}, text=False, decimal=".", missing=[], **keys)
     own = job.changed(data=data)
     if record_key is not None:  # numbers are no keys by which anything is protected
         own = own.changed(keys=job.keys.changed(checks="skip"))

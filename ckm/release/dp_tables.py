@@ -21,7 +21,10 @@ from ckm.ledger.errors import OtherMethodsError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.files.table_files import first_rows_of
 from ckm.release.pages.dp_tables import page_of, rows_of
+from ckm.release.pages.index_pages import write_first_pages
+from ckm.release.pages.report_pages import LeakCheck
 from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, TablePlan, release
 from dp.aggregates.questions import Answers
@@ -29,12 +32,16 @@ from dp.aggregates.release import Released, ReleasedTable, require_left
 from footing.messages import Message
 from footing.serialisation import document, plain, plain_fields
 from footing.version import engine_version
+from reports.facts.release import IndexFacts, PublicTableFact
 from tables import DataWarning, Request, TablesError, open_source
 from tables.contribution_bounds import contributions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ckm.config.dp_plan import DPPlanFile
     from ckm.release.recorded_records import RecordsGate
+    from reports.facts.release import FileFact
     from tables.source.source import Source
 
 KIND = "ckm-dp-release"
@@ -202,21 +209,62 @@ def _groups(plan: Plan) -> dict[str, Request]:
 
 
 def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
-    files = []
+    files: dict[str, list[FileFact]] = {}
     for table in result.tables:
+        own = files[table.plan.name] = []
         for name in job.output.formats:
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=_about(table.plan))
-            written = [file]
+            own.append(record_file(file, name=file.name))
             if FORMATS[name].sidecar:
-                written.append(file.with_name(file.name + FORMATS[name].sidecar))
-            files += [record_file(one, name=one.name) for one in written]
-    text = document(certificate_of(result) | {"files": files}, indent=2)
+                file = file.with_name(file.name + FORMATS[name].sidecar)
+                own.append(record_file(file, name=file.name))
+    every = [file for own in files.values() for file in own]
+    text = document(certificate_of(result) | {"files": every}, indent=2)
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
     for language, link in links.items():
         page = page_of(result, title=job.output.title, language=language, links=links)
         (folder / link).write_text(page.html, encoding="utf-8")
+    pages = tuple(record_file(folder / link, name=link) for link in links.values())
+    facts = _index_facts(job, result, files, pages)
+    hidden = [str(folder.parent), *([] if job.ledger is None else [str(job.ledger.path)])]
+    write_first_pages(folder, facts, _LANGUAGES, LeakCheck(facts, hidden=hidden))
+
+
+def _index_facts(
+    job: DPPlanFile,
+    result: Released,
+    files: Mapping[str, Sequence[FileFact]],
+    pages: tuple[FileFact, ...],
+) -> IndexFacts:
+    """Tell the first page of a release what its tables and files are."""
+    tables = []
+    for table in result.tables:
+        name, rows = table.plan.name, published(table)
+        tables.append(
+            PublicTableFact(
+                name=name,
+                title=name,
+                dimensions=tuple(rows.dimensions),
+                published=rows.n_rows,
+                files=tuple(replace(file, sha256="") for file in files[name]),
+                first_rows=first_rows_of(rows, {"en": _about(table.plan)}),
+            )
+        )
+    return IndexFacts(
+        id="",
+        title=job.output.title,
+        date="",
+        contact="",
+        version=engine_version(),
+        ptable_label="",
+        checks={},
+        tables=tuple(tables),
+        pages=pages,
+        manifest="certificate.json",
+        is_private=True,
+    )
 
 
 def published(table: ReleasedTable) -> PublishedTable:

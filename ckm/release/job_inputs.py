@@ -143,6 +143,17 @@ def _read_or_solve(source: NoiseSpec | Path, *, is_quick: bool) -> PTable:
     return polished(source) if is_quick else solve(source)
 
 
+def _state_of(ptable: PTable) -> Message:
+    """Say what is known of a p-table that was read or solved."""
+    from ptable.design.mechanisms import Mechanism
+
+    if ptable.certificate is not None:
+        return Message("the p-table exists and its certificate holds")
+    if isinstance(ptable.spec, Mechanism):
+        return Message("the p-table can be read: its noise is that of a known mechanism")
+    return Message("the p-table can be read: it has no certificate")
+
+
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
     """Tell how many sums of few records become 0, if a job asks for it."""
     names = [name for name in job.tables if job.zeroes_sums(name)]
@@ -387,7 +398,7 @@ def opened_job(
         infeasible, noises = error, {}
         ptable = polished(NoiseSpec(max_noise=2, variance=1.0))
     else:
-        step("p-table ready", Message("the p-table exists and its certificate holds"))
+        step("p-table ready", _state_of(ptable))
         if noises:
             step(
                 "noise of sums ready",

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from tables.cells.axes import Axis
 
 _LOOKED_AT = 1 << 20
+#: Cells of a streamed table of which all are assessed, as many as a part may hold.
+_MOST_ASSESSED = 2_000_000
 
 
 class NoiseReview:
@@ -90,6 +92,7 @@ class NoiseReview:
             noises=inputs.noises,
         )
         self._empty: dict[str, bool] = {}
+        self._looked_at: dict[str, int] = {}  # cells of the part that stands for a large table
         self._additive = hashlib.sha256() if self._job.output.additive else None
         self._findings: Findings | None = None
         self._leaks: LeakCheck | None = None
@@ -104,7 +107,7 @@ class NoiseReview:
         self._assessor.add(protected)
         self._warn_of_hierarchies(protected.cells)
         for text in protected.cautions:
-            self._notes.note_warning(text, event="sums with the noise of counts")
+            self._warn_of_sums(text)
         self._empty[protected.name] = _is_empty(protected.table)
         if self._additive is not None:
             self._additive.update(f"{len(protected.name)} {protected.name}".encode())
@@ -157,6 +160,7 @@ class NoiseReview:
             tables=tables,
             warnings=self._notes.texts,
             reproduction=self._reproduction(folder / "internal", inputs),
+            is_of_parts=bool(self._looked_at),
         )
         amounts = record.method["amounts"]
         ids = [table["id"] for each in amounts for table in each["ptables"].values()]
@@ -207,18 +211,18 @@ class NoiseReview:
             try:
                 folder = place.path / "rows"
                 folder.mkdir()
-                spool, n_looked_at = TableSpool(folder, empty_cells=request.empty_cells), 0
-                parts = engine.protect_parts(request, name=name, progress=self._tools.progress)
-                is_first = True
-                for share, part in parts:
-                    is_looked_at = name not in self._assessor.tables
-                    is_looked_at &= not is_first or share == 1
-                    if is_looked_at and len(part.cells):
-                        n_looked_at = self._add_part(name, request, part)
-                    spool.add(part)
-                    is_first = False
-                    del part  # before the next one is tabulated
+                spool = TableSpool(folder, empty_cells=request.empty_cells)
+                parts = self._take_parts(name, request, spool)
                 table = spool.table()
+                if parts:
+                    (cell_request,) = engine.requests_of_cells({name: request}).values()
+                    protected = Protected.of_parts(
+                        name, request, parts, cell_request=cell_request, table=table
+                    )
+                    parts.clear()
+                    self._assessor.add(protected)
+                    self._warn_of_hierarchies(protected.cells)
+                    del protected
                 yield name, table
                 if _is_empty(table):
                     self._warn_of_zeros(name)
@@ -229,6 +233,9 @@ class NoiseReview:
                     Message("Table {name!r} has no cells.", name=Name(name)),
                     hint=Message("do its filter and its categories fit the data?"),
                 )
+            n_looked_at = self._looked_at.get(name)
+            if n_looked_at is None:
+                continue
             self._notes.note_warning(
                 Message(
                     "Table {name!r} was streamed: the figures of its records, cells, risk and "
@@ -241,6 +248,39 @@ class NoiseReview:
                 event="table streamed",
                 table=name,
             )
+
+    def _take_parts(
+        self, name: str, request: TableRequest, spool: TableSpool
+    ) -> list[ProtectedCells]:
+        """Write a table part by part; return all parts, or of a large table assess one."""
+        engine, watch = self._opened.engine, self._release_check.watch
+        options: dict[str, Any] = {
+            "caution": self._warn_of_sums,
+            "progress": self._tools.progress,
+        }
+        parts = (
+            engine.protect_parts(request, name=name, **options)
+            if watch is None
+            else watch.parts(engine, name, request, **options)
+        )
+        waiting: list[ProtectedCells] = []
+        n_cells, is_first = 0, True
+        for share, part in parts:
+            n_cells += len(part.cells)
+            is_typical = bool(len(part.cells)) and (not is_first or share == 1)
+            if n_cells <= _MOST_ASSESSED:
+                waiting += [part] if len(part.cells) else []
+            elif name not in self._looked_at:
+                # Not all of it fits: one part that is no total stands for the table.
+                typical = waiting[1] if len(waiting) > 1 else part if is_typical else None
+                waiting.clear()
+                if typical is not None:
+                    self._looked_at[name] = self._add_part(name, request, typical)
+                del typical
+            spool.add(part)
+            is_first = False
+            del part  # before the next one is tabulated
+        return waiting
 
     def _add_part(self, name: str, request: TableRequest, part: ProtectedCells) -> int:
         """Assess a part of a streamed table; return how many cells of it are published."""
@@ -262,6 +302,9 @@ class NoiseReview:
                 ),
                 event="order of a hierarchy",
             )
+
+    def _warn_of_sums(self, text: str) -> None:
+        self._notes.note_warning(text, event="sums with the noise of counts")
 
     def _warn_of_zeros(self, name: str) -> None:
         self._notes.note_warning(

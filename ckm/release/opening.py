@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.engine.engine import Engine
     from ckm.methods.method import Method, RecordedMethod
+    from ckm.methods.suppression.original_cells import Originals
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.review import Review, ReviewTools
     from ckm.release.warnings_log import Notes
@@ -171,13 +172,25 @@ def opened_noise(
 
 def _require_few_cells(job: Job, engine: Engine) -> None:
     """Refuse a table of more cells than this machine is to hold, before it is fetched."""
-    from ckm.release.files.place import features_with_cells, too_many_cells
-
     engine.check_keys()  # first of all, and records are kept ready from then on
     for name, request in job.tables.items():
-        if engine.n_finest_cells(request) > _MOST_CELLS:
-            features = features_with_cells(job)
-            raise too_many_cells(name, most=_MOST_CELLS, features=features)
+        _require_few(job, name, engine.n_finest_cells(request))
+
+
+def _require_few_originals(job: Job, originals: Originals) -> None:
+    """Refuse such a table of a method that begins with original numbers."""
+    from ckm.engine.distributed import n_finest_cells
+
+    originals.require_some()
+    for name, request in originals.requests.items():
+        _require_few(job, name, n_finest_cells(originals.source, request))
+
+
+def _require_few(job: Job, table: str, n_cells: int) -> None:
+    from ckm.release.files.place import features_with_cells, too_many_cells
+
+    if n_cells > _MOST_CELLS:
+        raise too_many_cells(table, most=_MOST_CELLS, features=features_with_cells(job))
 
 
 @contextmanager
@@ -284,6 +297,7 @@ def _opened_originals(
             tell_keys=tell_keys,
             review=review,
             write_rows=source.write_rows,
+            require_few_cells=partial(_require_few_originals, job, originals),
         )
         with _naming_tables(opened_method, notes):
             yield opened_method

@@ -47,16 +47,16 @@ def smoothed(counts: Integers, cells: Integers) -> Floats:
         )
     shares = np.zeros(_LENGTH)
     frequency = np.bincount(np.minimum(counts, _LENGTH - 1), weights=cells, minlength=_LENGTH)
-    first, held = 1, 0.0
+    first, n_cells = 1, 0.0
     classes: list[tuple[int, int, float]] = []
     for count in range(1, _LENGTH):
-        held += float(frequency[count])
-        if held >= _CELLS_OF_A_CLASS:
-            classes.append((first, count, held))
-            first, held = count + 1, 0.0
-    if held:
+        n_cells += float(frequency[count])
+        if n_cells >= _CELLS_OF_A_CLASS:
+            classes.append((first, count, n_cells))
+            first, n_cells = count + 1, 0.0
+    if n_cells:
         start, _, before = classes.pop()
-        classes.append((start, int(np.flatnonzero(frequency).max()), before + held))
+        classes.append((start, int(np.flatnonzero(frequency).max()), before + n_cells))
     for start, stop, number in classes:
         shares[start : stop + 1] = number / (stop + 1 - start)
     last = classes[-1][1]

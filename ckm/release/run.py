@@ -24,6 +24,7 @@ from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
     public_manifest,
+    suppressed_rows,
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
@@ -32,7 +33,7 @@ from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign
 from ckm.release.job_inputs import silent
 from ckm.release.opening import job_method
 from ckm.release.pages.index_pages import write_index
-from ckm.release.review import NoReview, ReviewTools, noise_job_record
+from ckm.release.review import NoReview, Pages, ReviewTools, noise_job_record
 from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
 from footing.messages import Message, Name, said
@@ -271,6 +272,8 @@ class ReleaseDraft:
             files=files,
             seconds=seconds,
             first_rows=self.files.first_rows(name, table) if paths else None,
+            population=job.population_of(name, languages=job.output.languages),
+            suppressed=suppressed_rows(table) if self._is_original else 0,
         )
         self.tables.append(record)
 
@@ -574,7 +577,10 @@ class ReleaseRun:
         )
         tables.write()
         self._inputs.require_rest()
-        write_manifest(draft.public / "manifest.json", tables.public_manifest())
+        index = write_index(
+            draft.public, draft.job, draft.tables, Pages(), inputs, is_original=False
+        )
+        write_manifest(draft.public / "manifest.json", tables.public_manifest(report=index))
         manifest = self._write_manifest(
             draft,
             inputs,

@@ -23,7 +23,13 @@ from ckm.service.answering.answer import Answer, Answerer
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.figures import Derivation
 from ckm.service.answering.filtered_sets import FilteredSets
-from ckm.service.answering.messages import ClientError, Phrase, Refusal, explained
+from ckm.service.answering.messages import (
+    ClientError,
+    Phrase,
+    Refusal,
+    bad_request,
+    explained,
+)
 from ckm.service.answering.query import Query
 from ckm.service.answering.render import Rendered, render
 from ckm.service.answering.variables import Variable
@@ -40,6 +46,7 @@ _SPENT = Finding(
     rule="project_spent",
     tries=("project_spent_try", "project_coarser_try", "project_officer_try"),
 )
+_ALONE = Finding(rule="filter_alone", tries=_SPENT.tries)
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
 _MAX_ATTEMPTS = 20
@@ -179,10 +186,14 @@ class TableService:
         # Guessing has the budget of a stranger.
         return f"wrong token {address}", self.service.limits.per_hour("public")
 
+    def per_hour(self, caller: Caller) -> int:
+        """Return how many requests of an hour a caller has."""
+        return caller.requests_per_hour or self.service.limits.per_hour(caller.role)
+
     def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
         """Take a request from a caller's budget."""
         limits = self.service.limits
-        limit = caller.requests_per_hour or limits.per_hour(caller.role)
+        limit = self.per_hour(caller)
         return self._rates.take(
             caller.id, limit=limit, per_day=limits.requests_per_day, cost=cost
         )
@@ -202,6 +213,15 @@ class TableService:
             raise ClientError(
                 "no_filters", role=Phrase(key=f"role_{self.service.access.filters}")
             )
+
+    def require_margin(self, asked: Query | Derivation, caller: Caller) -> None:
+        """Refuse exact intervals to all but officers, before anything is looked at."""
+        if not isinstance(asked, Derivation) or asked.level is None:
+            return
+        if caller.role != "officer":
+            raise ClientError("no_exact_margins")
+        if not self.answerer.deriver.has_exact_margins:
+            raise bad_request("exact_keys")
 
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller."""
@@ -225,6 +245,7 @@ class TableService:
         is_job: bool = False,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
@@ -280,6 +301,7 @@ class TableService:
         deadline: Deadline | None = None,
     ) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         answer = self._answered(
@@ -293,13 +315,18 @@ class TableService:
         return answer
 
     def _spent(self, query: Query, *, caller: Caller) -> Finding | None:
-        """Account a filtered query to its caller's project; tell whether that has no room."""
+        """Account a filtered query to its caller's project; tell whether that has no room.
+
+        A table that no project could have is refused as such: the account has no part in it.
+        """
         if self._projects is None or caller.role == "officer":
             return None
         sets = self._filtered_sets.of(query)
         judge = self._filtered_sets.admissible
         if not sets or self._projects.take(caller.account, sets, judge=judge):
             return None
+        if judge([], sets) is None:
+            return _ALONE
         logger.warning(Message("project spent"), extra={"account": caller.account})
         return _SPENT
 
@@ -326,7 +353,7 @@ class TableService:
         limits, cost = self.service.limits, self.service.limits.thin_difference_cost
         if not cost:
             return None
-        per_hour = caller.requests_per_hour or limits.per_hour(caller.role)
+        per_hour = self.per_hour(caller)
         refusals = {"limit": max(1, per_hour // cost)}
         if limits.requests_per_day is not None:
             refusals["per_day"] = max(1, limits.requests_per_day // cost)
@@ -356,6 +383,7 @@ class TableService:
         caller: Caller,
     ) -> Job:
         """Ask for a large table."""
+        self.require_margin(asked, caller)
         query = self._query_of(asked)
         self.require_filters(query, caller)
         work = partial(

@@ -26,9 +26,14 @@ CKM = (sys.executable, "-m", "ckm")
 LANGUAGES = {"en": "", "fr": "-fr"}
 
 
-def shot(url: str, name: str) -> None:
+def shot(url: str, name: str, *, height: int = 900, scale: float = 1.0) -> None:
     """Write what a window shows, unless the picture there has the same bytes."""
-    window = ["--window-size=1240,900", f"--screenshot={name}", url]
+    window = [
+        f"--window-size=1240,{height}",
+        f"--force-device-scale-factor={scale}",
+        f"--screenshot={name}",
+        url,
+    ]
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     subprocess.run([*command, *window], check=True, capture_output=True, timeout=300)
     new, old = Path(name).read_bytes(), HERE / name
@@ -53,8 +58,9 @@ def draw_service(folder: str) -> None:
                 except OSError:
                     time.sleep(0.5)
             for language, ending in LANGUAGES.items():
-                asked = "codelist%5Bgeo%5D=geo.region&codelist%5Bsex%5D=sex"
-                shot(f"{address}/?{asked}&lang={language}", f"page{ending}.png")
+                asked = "codelist%5Bgeo%5D=geo.region&codelist%5Bsex%5D=sex&figure=share&of=sex"
+                page = f"{address}/?{asked}&lang={language}"
+                shot(page, f"page{ending}.png", height=2300, scale=0.7)
         finally:
             server.terminate()
 

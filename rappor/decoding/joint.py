@@ -147,19 +147,19 @@ def joint(
     """
     _check(reports, candidates)
     tables = [likelihoods(*pair) for pair in zip(reports, candidates, strict=True)]
-    left, right = (table for _, table in tables)
-    start = np.full((left.shape[1], right.shape[1]), 1 / (left.shape[1] * right.shape[1]))
+    first, second = (table for _, table in tables)
+    start = np.full((first.shape[1], second.shape[1]), 1 / (first.shape[1] * second.shape[1]))
     shares, rounds, change = start, 0, np.inf
     while change > tolerance and rounds < max_rounds:
-        weight = _mixture(left, right, shares)
-        next_shares = shares * (left.T @ (right / weight[:, None])) / len(weight)
+        weight = _mixture(first, second, shares)
+        next_shares = shares * (first.T @ (second / weight[:, None])) / len(weight)
         change, shares, rounds = (
             float(np.abs(next_shares - shares).max()),
             next_shares,
             rounds + 1,
         )
-    weight = _mixture(left, right, shares)
-    alone = sum(_margin(table, tolerance, max_rounds) for table in (left, right))
+    weight = _mixture(first, second, shares)
+    alone = sum(_margin(table, tolerance, max_rounds) for table in (first, second))
     gain = float(np.log(weight).sum())
     freedom = (shares.shape[0] - 1) * (shares.shape[1] - 1)
     from scipy.special import chdtrc
@@ -168,7 +168,7 @@ def joint(
         first=tables[0][0],
         second=tables[1][0],
         shares=shares,
-        sds=_sds(left, right, weight),
+        sds=_sds(first, second, weight),
         total=len(weight),
         rounds=rounds,
         is_converged=change <= tolerance,

@@ -230,12 +230,12 @@ def to_svg(
         low = picture.rows(cells, confidence)
     else:
         low = picture.plane(cells, zones, shapes or {})
-    shown = sum(not cell.is_withheld for cell in cells[-1])
+    n_shown = sum(not cell.is_withheld for cell in cells[-1])
     description = Message(
         "Shares of people by place, estimated from randomised reports. Of the finest cells "
         "{shown} of {number} are shown; the others are withheld, as the reports do not carry "
         "them.",
-        shown=shown,
+        shown=n_shown,
         number=len(cells[-1]),
     )
     return picture.document(
@@ -292,12 +292,12 @@ class _Map(Board):
     def rows(self, cells: list[list[Cell]], confidence: float) -> float:
         """Draw a line for each area: its share with the interval."""
         every = [cell for row in cells for cell in row]
-        drawn = every[:_MOST_ROWS]
-        most = max([cell.high or 0.0 for cell in drawn] + [1e-9])
-        left, right = 220.0, _WIDE - 90.0
+        rows = every[:_MOST_ROWS]
+        most = max([cell.high or 0.0 for cell in rows] + [1e-9])
+        left_edge, right = 220.0, _WIDE - 90.0
 
         def across(share: float) -> float:
-            return left + max(0.0, min(1.0, share / most)) * (right - left)
+            return left_edge + max(0.0, min(1.0, share / most)) * (right - left_edge)
 
         top = _MARGIN + 8
         self.text(
@@ -308,11 +308,11 @@ class _Map(Board):
                 )
             ),
         )
-        for cell in drawn:
+        for cell in rows:
             top += _ROW
-            self.text((_MARGIN, top), clip(f"{cell.level} {cell.code}", left - 30, 12))
+            self.text((_MARGIN, top), clip(f"{cell.level} {cell.code}", left_edge - 30, 12))
             if cell.share is None or cell.low is None or cell.high is None:
-                self.text((left, top), self._say(Message("withheld")), fill="#777")
+                self.text((left_edge, top), self._say(Message("withheld")), fill="#777")
                 continue
             y = top - 4
             self.line(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from footing.svg import safe
+from footing.svg import clip, safe
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from reports.facts.service import DrawnMap
+    from reports.facts.service import DrawnMap, Frame
     from reports.i18n.languages import Words
 
 _ID = "area-map"
 _STEP = 10  # between the lines of a hatching, of a map 640 wide
 _WIDE = 640
+_LETTERS = 13  # of a map 640 wide
 _DARK = 3  # the class from which on a hatching is light
 
 
@@ -58,21 +59,32 @@ def area_map(
         if shape.name:
             figure, interval = write(shape.figure, shape.ends)
             tip = f"{shape.name} – {figure}" + (f" ({interval})" if interval else "")
+        own = {"data-code": shape.code} if shape.code else {}
         if shape.is_hatched:
-            drawing.path([shape.path], tip=tip, css=css, fill=f"url(#{_ID}-{shape.look})")
+            own["fill"] = f"url(#{_ID}-{shape.look})"
+            drawing.path([shape.path], tip=tip, css=css, **own)
         else:
-            drawing.path([shape.path], tip=tip, css=" ".join(filter(None, (look, css))))
+            drawing.path([shape.path], tip=tip, css=" ".join(filter(None, (look, css))), **own)
+    drawing.frames(data.frames, size=_LETTERS * width / _WIDE)
     return drawing.finish()
 
 
-def legend(words: Words, data: DrawnMap) -> list[tuple[str, str]]:
-    """Return the filling of a sign and what it stands for, class by class."""
+def legend(words: Words, data: DrawnMap, *, unit: str = "") -> list[tuple[str, str]]:
+    """Return the filling of a sign and what it stands for, class by class.
+
+    Parameters
+    ----------
+    words, data
+        The language, and the map.
+    unit
+        What stands behind the numbers.
+    """
     digits = next(n for n in range(6) if all(round(e, n) == e for e in data.edges))
     texts = [words.numbers.decimals(edge, digits) for edge in data.edges]
     entries = [
         (
             f"map-{place}",
-            words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]),
+            words.say("%(low)s to %(high)s", low=texts[place], high=texts[place + 1]) + unit,
         )
         for place in range(len(texts) - 1)
     ]
@@ -80,11 +92,26 @@ def legend(words: Words, data: DrawnMap) -> list[tuple[str, str]]:
         entries.append(("hatched", words.say("Hatched: the margin is wider than the class")))
     if data.has_gaps:
         entries.append(("map-none", words.say("No number in this table")))
+    if data.frames:
+        entries.append(
+            ("map-frame", words.say("In a frame: areas elsewhere, at another scale"))
+        )
     return entries
 
 
 class _Map(Drawing):
-    """A drawing with hatchings, one for each class."""
+    """A drawing with hatchings, one for each class, and with boxes."""
+
+    def frames(self, frames: Sequence[Frame], *, size: float) -> None:
+        """Draw boxes, with a name below each."""
+        for frame in frames:
+            left, top, right, low = frame.ends
+            self.rect((left, top, right - left, low - top), css="map-frame")
+            if frame.name:
+                name = clip(frame.name, right - left, size)
+                look: dict[str, Any] = {"font-size": round(size)}
+                self.text((left, low + size), name, css="map-name", **look)
+                self.height = max(self.height, low + 1.5 * size)
 
     def hatchings(self, n_classes: int, *, step: int) -> None:
         """Declare them."""

@@ -111,12 +111,12 @@ def rows(
         What texts beside the bars take; by default as much as the longest.
     """
     names = [_broken(bar.name, _LONGEST, most=2) for bar in bars]
-    left = 16 + _WIDE_SIGN * max(len(line) for lines in names for line in lines)
+    left_edge = 16 + _WIDE_SIGN * max(len(line) for lines in names for line in lines)
     if room is None:
         room = max(_SIGN * max(len(bar.text) for bar in bars), 10) + 14
     least, most = _reach(bars)
     at = _QUARTERS if are_shares and most <= 1 else ticks(least, most)
-    along = Axis(ends or at, (left, width - room))
+    along = Axis(ends or at, (left_edge, width - room))
     step = _STEP if all(len(lines) == 1 for lines in names) else _STEP_OF_TWO
     heading = _broken(data.heading, int(width / _WIDE_SIGN), most=3) if data.heading else []
     top = 12 + _LINE * len(heading) + (22 if data.upwards else 0)
@@ -133,7 +133,7 @@ def rows(
         middle = top + (place + 0.5) * step
         for line, text in enumerate(lines):
             down = (line - (len(lines) - 1) / 2) * _LINE
-            drawing.text((left - 8, middle + 4 + down), text, anchor="end")
+            drawing.text((left_edge - 8, middle + 4 + down), text, anchor="end")
         draw = _dot if are_dots else _bar
         end = draw(drawing, bar, along, middle, step - 6)
         if bar.text:  # beside its bar, or where no line of the axis crosses it
@@ -143,15 +143,15 @@ def rows(
         looks = {bar.look for bar in bars}
         texts_of = {"drawn": data.filled, "designed": data.outlined}
         entries = [(look, text) for look, text in texts_of.items() if look in looks]
-        drawing.legend(low + 44, entries, left=left + 8, radius=4.5)
+        drawing.legend(low + 44, entries, left=left_edge + 8, radius=4.5)
     return drawing.finish()
 
 
 def _bar(drawing: Drawing, bar: Bar, along: Axis, middle: float, high: float) -> float:
     """Draw a bar from 0, with its interval where that can be seen; return where it ends."""
     end = along(bar.number)
-    left = min(along(0), end)
-    drawing.rect((left, middle - high / 2, abs(end - along(0)), high), css=bar.look)
+    left_edge = min(along(0), end)
+    drawing.rect((left_edge, middle - high / 2, abs(end - along(0)), high), css=bar.look)
     if bar.low is None or bar.high is None or along(bar.high) - along(bar.low) < _SEEN:
         return end
     drawing.line((along(bar.low), middle), (along(bar.high), middle), css="halo")
@@ -170,17 +170,17 @@ def _dot(drawing: Drawing, bar: Bar, along: Axis, middle: float, high: float) ->
 
 def columns(words: Words, data: Bars, groups: Sequence[tuple[str, Sequence[Bar]]]) -> str:
     """Draw bars upwards for each value in its order, those of one value side by side."""
-    left, right, top, low = 72.0, _WIDTH - 8, 34.0, 300.0
+    left_edge, right, top, low = 72.0, _WIDTH - 8, 34.0, 300.0
     drawing = Drawing(words, data, size=(_WIDTH, low + 76))
     bars = [bar for _, group in groups for bar in group]
     names = [name for name, _ in groups]
     up = Axis(ticks(*_reach(bars)), (low, top))
-    drawing.upwards(up, left=left, right=right)
-    wide = (right - left) / len(groups)
+    drawing.upwards(up, left=left_edge, right=right)
+    wide = (right - left_edge) / len(groups)
     every = math.ceil((max(map(len, names)) * 7.5 + 6) / wide)
     first = names.index("0") % every if "0" in names else 0
     for place, (name, group) in enumerate(groups):
-        middle = left + (place + 0.5) * wide
+        middle = left_edge + (place + 0.5) * wide
         each = min(26.0, wide * 0.78 / max(1, len(group)))
         for number, bar in enumerate(group):
             start = middle + (number - len(group) / 2) * each
@@ -191,10 +191,10 @@ def columns(words: Words, data: Bars, groups: Sequence[tuple[str, Sequence[Bar]]
                 drawing.line((across, up(bar.low)), (across, up(bar.high)), css="axis")
         if place % every == first:
             drawing.text((middle, low + 16), name, anchor="middle")
-    drawing.line((left, up(0)), (right, up(0)), css="axis")
-    drawing.text(((left + right) / 2, low + 34), data.across, anchor="middle")
+    drawing.line((left_edge, up(0)), (right, up(0)), css="axis")
+    drawing.text(((left_edge + right) / 2, low + 34), data.across, anchor="middle")
     entries = [("designed", data.outlined), ("drawn", data.filled)]
-    drawing.legend(low + 50, entries, left=left)
+    drawing.legend(low + 50, entries, left=left_edge)
     return drawing.finish()
 
 

@@ -244,15 +244,15 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
 
     One that lies far off all others stands at the edge, with its number and an arrow.
     """
-    left, right, top, low = 60.0, _MAP_WIDTH - 24, 36.0, _MAP_HEIGHT - 48
+    left_edge, right, top, low = 60.0, _MAP_WIDTH - 24, 36.0, _MAP_HEIGHT - 48
     drawing = Drawing(words, data, size=(_MAP_WIDTH, _MAP_HEIGHT + 16))
     far = (
         _edge([design.across for design in designs]),
         _edge([design.upwards for design in designs]),
     )
-    along = Axis(_zoomed([min(d.across, far[0]) for d in designs]), (left, right))
+    along = Axis(_zoomed([min(d.across, far[0]) for d in designs]), (left_edge, right))
     up = Axis(_zoomed([min(d.upwards, far[1]) for d in designs]), (low, top))
-    drawing.upwards(up, left=left, right=right)
+    drawing.upwards(up, left=left_edge, right=right)
     drawing.across(along, low=low, high=top)
 
     def place_of(design: Design) -> _Place:
@@ -270,7 +270,7 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
         drawing.circle(place, 5, css="drawn" if design.is_front else "designed")
         if design.is_chosen:
             drawing.circle(place, 9, css="home")
-    labels = _Labels((left, top, right, low), [place_of(d) for d in designs], front)
+    labels = _Labels((left_edge, top, right, low), [place_of(d) for d in designs], front)
     by_number = [
         design
         for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front))
@@ -357,22 +357,22 @@ class _Labels:
             width = text_width(text, 12, bold=True)
             for across, down in _WAYS:
                 x, y = spot[0] + across * reach, spot[1] + down * reach
-                left = min(x - width * (1 - across) / 2, self._frame[2] - width)
-                left = max(left, self._frame[0])
-                box = (left, y - 8, left + width, y + 8)
-                end = (min(max(spot[0], left), left + width), y - 8 * down)
+                left_edge = min(x - width * (1 - across) / 2, self._frame[2] - width)
+                left_edge = max(left_edge, self._frame[0])
+                box = (left_edge, y - 8, left_edge + width, y + 8)
+                end = (min(max(spot[0], left_edge), left_edge + width), y - 8 * down)
                 lead = _steps(spot, end) if reach > near else []
                 if self._is_free(box, lead):
                     self._taken += [box, *lead]
                     self._written.append(box)
                     if lead:
                         drawing.line(spot, end, css="axis")
-                    drawing.text((left, y + 4), text, css="t strong")
+                    drawing.text((left_edge, y + 4), text, css="t strong")
                     return label == name
         return False
 
     def _is_free(self, box: _Box, lead: Sequence[_Box]) -> bool:
-        left, top, right, low = self._frame
-        inside = left <= box[0] and top <= box[1] and box[2] <= right and box[3] <= low
+        left_edge, top, right, low = self._frame
+        inside = left_edge <= box[0] and top <= box[1] and box[2] <= right and box[3] <= low
         crossed = any(_meet(step, label) for step in lead for label in self._written)
         return inside and not crossed and not any(_meet(box, one) for one in self._taken)

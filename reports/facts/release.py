@@ -120,6 +120,8 @@ class TableFact:
         What was written.
     first_rows
         The first published rows; None where workers wrote the table.
+    population
+        Which records it counts, for readers; empty where these are all.
     """
 
     name: str
@@ -134,6 +136,7 @@ class TableFact:
     margins: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -609,6 +612,8 @@ class PublicTableFact:
     published: int
     files: tuple[FileFact, ...]
     first_rows: FirstRowsFact | None = None
+    population: Text = ""
+    suppressed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -667,6 +672,8 @@ class PublicFacts:
         Whether published parts add up to their totals.
     continuous
         Dimensions that a rule forbids, and who allowed them, when and why.
+    has_decided_limits
+        Whether the office decided the limits of the checks, and did not leave them as drafted.
     """
 
     id: str
@@ -685,6 +692,7 @@ class PublicFacts:
     keeps_positive: bool = False
     adds_up: bool = False
     continuous: tuple[ExceptionFact, ...] = ()
+    has_decided_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -699,11 +707,17 @@ class IndexFacts(PublicFacts):
         The file that lists the others.
     is_original
         Whether the numbers are the original ones, and some of them are left out.
+    is_private
+        Whether they have noise of differential privacy.
+    are_stored
+        Whether the tables lie on a store, each in a folder of its name.
     """
 
     pages: tuple[FileFact, ...] = ()
     manifest: str = "manifest.json"
     is_original: bool = False
+    is_private: bool = False
+    are_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -785,6 +799,7 @@ class ReleaseFacts:
             has_amounts=any(fact.variable for fact in self.amounts),
             has_zeroed_sums=any(fact.zero_with_count for fact in self.noise.amounts),
             continuous=tuple(one for one in self.exceptions if one.continuous is not None),
+            has_decided_limits=self.has_limits and self.decided is not None,
         )
 
 
@@ -846,6 +861,8 @@ class ComparisonFacts:
         Whether the office set the limit of the first rule; else it is that of the program.
     frontier
         What is possible within limits; None where nobody asked.
+    titles
+        Name of a table → its title, for those that have one.
     """
 
     title: Text
@@ -862,3 +879,4 @@ class ComparisonFacts:
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
     is_limit_set: bool = False
     frontier: FrontierFacts | None = None
+    titles: Mapping[str, Text] = field(default_factory=dict)

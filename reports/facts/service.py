@@ -47,6 +47,8 @@ class Field:
         What is searched for among the categories.
     n_found, n_categories
         How many were found, and how many there are.
+    is_area
+        Whether it is the variable of areas.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Field:
     find: str = ""
     n_found: int = 0
     n_categories: int = 0
+    is_area: bool = False
 
     @property
     def n_chosen(self) -> int:
@@ -204,16 +207,34 @@ class Shape:
         Their class, from 0; -1 for areas without a number.
     is_hatched
         Whether the margin of each is wider than its class.
-    name, figure, ends
-        Of an area that has a shape by itself: what it is called, and what its row says.
+    name, code, figure, ends
+        Of an area that has a shape by itself: what it is called, the code that selects it, and
+        what its row says.
     """
 
     path: str
     look: int
     is_hatched: bool = False
     name: str = ""
+    code: str = ""
     figure: float = 0.0
     ends: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A box of a map around areas that lie elsewhere.
+
+    Parameters
+    ----------
+    ends
+        Left, top, right and lower end.
+    name
+        The area that all of it belongs to; empty for none.
+    """
+
+    ends: tuple[int, int, int, int]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +255,8 @@ class DrawnMap:
         How many areas have a figure, and how many of these are hatched.
     has_gaps
         Whether some areas of the map have none.
+    frames
+        Boxes around areas that lie elsewhere.
     """
 
     label: str
@@ -243,6 +266,77 @@ class DrawnMap:
     n_areas: int
     n_hatched: int
     has_gaps: bool = False
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """A form for figures that are against a category.
+
+    Parameters
+    ----------
+    hidden
+        Names and texts that keep the table as it is.
+    kinds, bases
+        Figures to choose from; categories, grouped by variable.
+    """
+
+    hidden: tuple[tuple[str, str], ...]
+    kinds: tuple[Choice, ...]
+    bases: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """What a polygon is drawn on.
+
+    Parameters
+    ----------
+    runs
+        Column, row and length of each run of cells with land.
+    size
+        Columns and rows.
+    corner, step
+        x and y of the upper left corner, and the side of a cell.
+    names
+        Column, row and name of some areas.
+    """
+
+    runs: tuple[tuple[int, int, int], ...]
+    size: tuple[int, int]
+    corner: tuple[float, float]
+    step: float
+    names: tuple[tuple[float, float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnArea:
+    """A form for areas that are added up under a name.
+
+    Parameters
+    ----------
+    name, of
+        The name; what the variable of areas is called.
+    levels
+        Levels of areas that a polygon can hold; empty where centres are not known.
+    board
+        What the polygon is drawn on.
+    most
+        Corners of the largest polygon.
+    held, n_held
+        Names of the areas that the polygon holds, the first of them; how many they are.
+    level
+        Their level, in words; empty for a variable of one.
+    """
+
+    of: str
+    name: str = ""
+    levels: tuple[Choice, ...] = ()
+    board: Board | None = None
+    most: int = 0
+    held: tuple[str, ...] = ()
+    n_held: int = 0
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +365,9 @@ class Grid:
         What is drawn of it; the margin of error of its counts, 0 where that is not told.
     share_of
         What its shares are parts of: the total of the column, or its rows.
-    views, figure
+    views, figure, against
         Ways to look at its numbers, and their addresses; what they are, where they are made
-        of published numbers.
+        of published numbers; a form for figures against a category.
     map
         A map of one of its columns.
     """
@@ -292,6 +386,7 @@ class Grid:
     share_of: ShareOf = ""
     views: tuple[Choice, ...] = ()
     figure: str = ""
+    against: Against | None = None
     map: DrawnMap | None = None
 
     @property
@@ -395,8 +490,8 @@ class PageFacts:
         What is wrong.
     unpublished, withheld
         What is not published, and why.
-    restrictions
-        Who is counted: a variable and its categories, in words.
+    restrictions, parts
+        Who is counted: a variable and its categories, in words; the areas that are added up.
     grid
         The table.
     downloads, permalink
@@ -406,8 +501,8 @@ class PageFacts:
         tables tell together was examined, in words.
     sign_in, reader
         Where to sign in, or who did.
-    zone, zones_of
-        The name of the areas that are added up; the variable that they are of, in words.
+    own_area
+        Areas that are added up under a name.
     """
 
     title: str
@@ -435,6 +530,7 @@ class PageFacts:
     unpublished: Unpublished | None = None
     withheld: tuple[Withheld, ...] = ()
     restrictions: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
     grid: Grid | None = None
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
@@ -443,5 +539,4 @@ class PageFacts:
     audit: str = ""
     sign_in: str = ""
     reader: Reader | None = None
-    zone: str = ""
-    zones_of: str = ""
+    own_area: OwnArea | None = None

@@ -56,6 +56,8 @@ class Numbers:
 
     def share(self, number: float) -> str:
         r"""Write a share in percent; only none is 0 %, and only all is 100 %."""
+        if number < -_ROUNDING:
+            return f"{MINUS if number <= -0.0005 else ''}{self.share(-number)}"
         if number <= _ROUNDING or number >= 1 - _ROUNDING:
             return f"{self._decimal(100 * number, '0')}{_SPACE}%"
         if number < 0.0005:

@@ -139,12 +139,19 @@ def released_files(
 
 
 def released(words: Words, tables: Sequence[TableFact] | Sequence[PublicTableFact]) -> str:
-    """Say how many tables and cells are published."""
-    return words.say(
+    """Say how many tables and cells are published, and how many cells are suppressed."""
+    sentence = words.say(
         "%(tables)s with %(cells)s published cells.",
         tables=words.say_many("%(n)s table", "%(n)s tables", len(tables)),
         cells=words.numbers.count(sum(table.published for table in tables)),
     )
+    suppressed = sum(t.suppressed for t in tables if isinstance(t, PublicTableFact))
+    if not suppressed:
+        return sentence
+    more = words.say_many(
+        "%(n)s further cell is suppressed.", "%(n)s further cells are suppressed.", suppressed
+    )
+    return f"{sentence} {more}"
 
 
 def definitions(

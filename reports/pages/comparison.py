@@ -13,7 +13,7 @@ from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Lines, Table
+from reports.parts import Cell, Lines, Table
 
 
 def comparison_page(
@@ -110,10 +110,16 @@ def _recommended(words: Words, facts: ComparisonFacts) -> list[str]:
 def _tables(words: Words, facts: ComparisonFacts) -> Table:
     return (
         Lines(words, facts.tables.items())
-        .text("Table", lambda line: line[0])
+        .text("Table", lambda line: _titled(words, facts, line[0]))
         .number("Cells", lambda line: line[1], "count")
         .table("tables", words.say("Tables, with their cells, empty ones included"))
     )
+
+
+def _titled(words: Words, facts: ComparisonFacts, name: str) -> Cell:
+    """Write the title of a table with its name below, or the name of one without a title."""
+    title = words.text(facts.titles.get(name, ""))
+    return Cell(text=title, small=name) if title else Cell(text=name)
 
 
 def _by_table(words: Words, facts: ComparisonFacts, selection: set[str]) -> list[Table]:

@@ -21,6 +21,7 @@ _WORDS = WordLists("exposure")
 _SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()
 _HEADINGS, _CAPTIONS, _DIGESTS = map(_WORDS.texts, ("headings", "captions", "digests"))
 _CAUTIONS = _WORDS.texts("cautions")
+_MOST_TICKS = 6
 
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
@@ -48,7 +49,7 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
 
 def findings(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is found, in which areas, what is certain, and what is found of persons."""
-    return [_verdict(words, facts), *_remarks(words, facts)]
+    return [_found(words, facts), *_areas(words, facts), *_remarks(words, facts)]
 
 
 def cautions(words: Words, facts: ExposureFacts) -> list[str]:
@@ -65,16 +66,16 @@ def _places(words: Words, facts: ExposureFacts) -> list[Table]:
     return [_parts(words, facts, name) for name in _HEADINGS if name not in without]
 
 
-def _verdict(words: Words, facts: ExposureFacts) -> str:
-    """Say what is found, and in which areas it was looked for."""
+def _areas(words: Words, facts: ExposureFacts) -> list[str]:
+    """Say in which areas it was looked for, where not in all."""
     if facts.n_areas_drawn == facts.n_areas:
-        return _found(words, facts)
+        return []
     areas = {"drawn": facts.n_areas_drawn, "all": facts.n_areas, "seed": facts.seed}
-    sentences = [_found(words, facts), _SAID["drawn"].say(words, areas)]
+    sentences = [_SAID["drawn"].say(words, areas)]
     if facts.interval is not None:
         low, high = facts.interval
         sentences.append(_SAID["interval"].say(words, {"low": low, "high": high}))
-    return " ".join([*sentences, _SAID["sample"].say(words)])
+    return [" ".join([*sentences, _SAID["sample"].say(words)])]
 
 
 def _found(words: Words, facts: ExposureFacts) -> str:
@@ -105,6 +106,8 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
                 "%(n)s small counts can be derived exactly from what is published.",
                 facts.certain,
             )
+            if facts.certain
+            else _SAID["none-exact"].say(words)
         )
     if remaining.n_small:
         values = {
@@ -194,7 +197,12 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
         ),
     ]
     values = {"n": points[-1].n_tables, "share": whole.together / whole.n_small}
-    data = Curves(**_PICTURES["asked"].say(words, "tables-asked", **values))
+    # Numbers of tables are whole: few of them are the ticks themselves.
+    counts = [point.n_tables for point in points] if len(points) <= _MOST_TICKS else []
+    data = Curves(
+        **_PICTURES["asked"].say(words, "tables-asked", **values),
+        at={float(n): words.numbers.count(n) for n in counts},
+    )
     table = (
         Lines(words, points)
         .number("Tables", lambda point: point.n_tables, "count")
@@ -223,7 +231,7 @@ def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
         )
     ]
     if facts.noise:
-        noise = _closures(words, facts.noise, "[ptable]")
+        noise = _closures(words, facts.noise, words.say("Noise"))
         tables.append(
             noise.table(
                 "advice-noise", words.say("Alternative: more noise, with a new p-table")

@@ -9,6 +9,7 @@ from reports.catalogues.frontier import (
     AGAINST,
     ATTACK_NAMES,
     ATTACKS,
+    DOCUMENTED,
     LIMITS,
     LOSSES,
     PICTURES,
@@ -72,15 +73,15 @@ def findings(words: Words, facts: FrontierFacts) -> Iterator[str]:
 
 
 def _of_own(words: Words, facts: FrontierFacts, own: FrontierDesignFact) -> Iterator[str]:
-    loss, told = own.figures.loss, _told(facts, own.figures)
-    values: dict[str, float | str] = {"loss": loss, "posterior": told}
+    loss, posterior = own.figures.loss, _told(facts, own.figures)
+    values: dict[str, float | str] = {"loss": loss, "posterior": posterior}
     gain = 0.0 if own.cheaper is None or not loss else 1 - own.cheaper / loss
     if own.cheaper is not None and own.least is not None and gain > _LEAST_GAIN:
         better = {"less": own.cheaper, "least": own.least, "gain": gain}
         yield SENTENCES["cheaper"].say(words, values | better)
     else:
         yield SENTENCES["as-good"].say(words, values)
-    if own.safer is not None and own.safer < told - _LEAST_GAIN / 10:
+    if own.safer is not None and own.safer < posterior - _LEAST_GAIN / 10:
         yield SENTENCES["safer"].say(words, values | {"lower": own.safer})
     else:
         yield SENTENCES["not-safer"].say(words)
@@ -105,8 +106,8 @@ def attacks_said(words: Words, facts: FrontierFacts) -> list[str]:
         values |= {"less": best.loss, "gain": 1 - best.loss / first.loss}
         values |= {"audit": best.audit or 0.0, "floor": best.floor or 0.0}
         values["full_floor"] = best.full_floor or 0.0
-    read = {"small": float(attacks.small), "secrets": float(attacks.n_secrets)}
-    return [ATTACKS[name].say(words, values), ATTACKS["read"].say(words, read)]
+    conditions = {"small": float(attacks.small), "secrets": float(attacks.n_secrets)}
+    return [ATTACKS[name].say(words, values), ATTACKS["read"].say(words, conditions)]
 
 
 def _told(facts: FrontierFacts, figures: FiguresFact) -> float:
@@ -118,6 +119,8 @@ def _named(words: Words, names: tuple[str, ...]) -> str:
 
 
 def _name(words: Words, design: FrontierDesignFact) -> str:
+    if design.name in DOCUMENTED:
+        return words.say(DOCUMENTED[design.name])
     return design.name or SENTENCES["own"].say(words)
 
 

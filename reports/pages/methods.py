@@ -137,22 +137,22 @@ def _advice(words: Words, facts: MethodFacts) -> list[str]:
 def standing(words: Words, facts: MethodFacts) -> list[str]:
     """Say where the job's own method stands, and then what is better, at what price."""
     labels = {method.name: _label(words, method) for method in facts.methods}
-    said = []
+    sentences = []
     for name, values in facts.standing.items():
         method = str(values.get("method"))
-        shown = {**values, "method": labels.get(method, method)}
-        if "reason" in shown:
-            shown["reason"] = translated(str(shown["reason"]), words.language)
-        said.append(STANDING[name].say(words, shown, of=name))
+        replacements = {**values, "method": labels.get(method, method)}
+        if "reason" in replacements:
+            replacements["reason"] = translated(str(replacements["reason"]), words.language)
+        sentences.append(STANDING[name].say(words, replacements, of=name))
         if not name.startswith("own"):
-            said += _given_up(words, facts, method)
+            sentences += _given_up(words, facts, method)
             continue
         if facts.stopped:
             reason = {"reason": translated(facts.stopped, words.language)}
-            said.append(STANDING["stopped"].say(words, reason))
+            sentences.append(STANDING["stopped"].say(words, reason))
         elif facts.has_ledger:
-            said.append(STANDING["ledger"].say(words))
-    return said
+            sentences.append(STANDING["ledger"].say(words))
+    return sentences
 
 
 def _given_up(words: Words, facts: MethodFacts, name: str) -> Iterator[str]:
@@ -164,9 +164,9 @@ def _given_up(words: Words, facts: MethodFacts, name: str) -> Iterator[str]:
     worse = []
     for criterion in own.criteria:
         better = CRITERIA[criterion.name].better
-        named = {"found_by_differencing", "small_counts_found"}  # told already
+        covered = {"found_by_differencing", "small_counts_found"}  # told already
         theirs = _criterion(other, criterion.name)
-        if not better or criterion.name in named or None in (criterion.share, theirs.share):
+        if not better or criterion.name in covered or None in (criterion.share, theirs.share):
             continue
         gain = float(theirs.share or 0) - float(criterion.share or 0)
         if (gain if better == "less" else -gain) > _CLOSE:

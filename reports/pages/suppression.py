@@ -122,6 +122,7 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
         "measures",
         say("Suppressed cells by measure"),
         notes=[
+            *_of_equal_cells(words, facts),
             say(
                 "A cell suppressed for one measure is suppressed in all columns of all tables."
             ),
@@ -136,6 +137,16 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
             ),
         ],
     )
+
+
+def _of_equal_cells(words: Words, facts: SuppressionFacts) -> Iterator[str]:
+    """Say that the list has fewer cells than the tables, where it does."""
+    cells = sum(level.cells for level in facts.levels)
+    if any(fact.cells < cells for fact in facts.measures):
+        yield words.say(
+            "Cells of the same records, such as a group and its only category, are counted "
+            "once here, and one by one everywhere else."
+        )
 
 
 def _levels(words: Words, facts: SuppressionFacts) -> Table:

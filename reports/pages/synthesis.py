@@ -34,7 +34,9 @@ _LIMITS = ("bootstrap", "holdout", "independent")
 _DRAWN = 5
 #: What an office asks first, and so comes first.
 _OFFICE = ("amounts", "dependence")
-_WIDE_ENOUGH = 440.0
+_WIDE_ENOUGH = 520.0
+#: A smaller error is written without its sign: < 0.1 %.
+_SEEN = 0.0005
 _MOST_BARS, _MOST_MEASURES, _MOST_WAYS = 20, 40, 8
 _APART = 3.0
 
@@ -50,7 +52,7 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
     office = _swept_office(words, facts)
     compared = words.say("Methods of synthesis compared") if facts.measures else ""
     return "synthesis.html", {
-        "title": facts.title or compared or words.say("Synthetic records judged"),
+        "title": facts.title or compared or words.say("Quality of synthetic records"),
         "headings": {
             "conclusion": words.say("Conclusion"),
             **{f"group-{n}": words.say(GROUPS[n]) for n in all_groups if n in _OFFICE},
@@ -203,11 +205,11 @@ def _amounts_picture(words: Words, facts: SynthesisFacts) -> Figure | None:
             off, reach = one.made / one.real - 1, one.sampling or 0.0
             bars.append(
                 Bar(
-                    name=f"{one.subject}: {words.say(FIGURES[one.name].name)}",
+                    name=_of_subject(words, one.subject, words.say(FIGURES[one.name].name)),
                     number=off,
                     low=-reach,
                     high=reach,
-                    text=f"{'+' if off > 0 else ''}{words.numbers.share(off)}",
+                    text=f"{'+' if off >= _SEEN else ''}{words.numbers.share(off)}",
                 )
             )
             lines.append(one)
@@ -263,8 +265,8 @@ def _swept_office(words: Words, facts: SynthesisFacts) -> Table | None:
     }
 
     def entry(measure: SweptFigure, key: tuple[str, float | None]) -> Entry | None:
-        found = [s for s in measure.spreads if (s.line, s.epsilon) == key]
-        return _spread(words, measure, found[0]) if found else None
+        spreads = [s for s in measure.spreads if (s.line, s.epsilon) == key]
+        return _spread(words, measure, spreads[0]) if spreads else None
 
     controls = [c for c in CONTROLS if any(c in m.controls for m in measures)]
     return (
@@ -281,6 +283,10 @@ def _swept_office(words: Words, facts: SynthesisFacts) -> Table | None:
 
 def _name(words: Words, figure: SynthesisFigure | SweptFigure) -> Cell:
     return Cell(text=words.say(FIGURES[figure.name].name), small=figure.subject)
+
+
+def _of_subject(words: Words, subject: str, name: str) -> str:
+    return words.say("%(subject)s: %(name)s", subject=subject, name=name)
 
 
 def _value(words: Words, figure: SynthesisFigure) -> Entry:
@@ -336,7 +342,7 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
     several = []
     for number, measure in enumerate(measures):
         name = _name(words, measure)
-        title = f"{name.text}: {name.small}" if name.small else name.text
+        title = _of_subject(words, name.text, name.small) if name.small else name.text
         data = Curves(
             id=f"picture-{number}",
             title=title,

@@ -73,7 +73,9 @@ def _map(words: Words, grid: Grid | None) -> dict[str, Any]:
         "area_map": area_map(
             words, grid.map, title=title, write=partial(_figure_words, words, grid.figure)
         ),
-        "legend": legend(words, grid.map),
+        "legend": legend(
+            words, grid.map, unit="\N{NO-BREAK SPACE}%" if grid.figure == "share" else ""
+        ),
     }
 
 
@@ -137,23 +139,23 @@ def _figure_words(
     if math.isnan(number):
         return "", ""
     digits = 0 if kind in {"count", "rank", "difference"} else 1
+    low, high = ends or (math.nan, math.nan)
+    if digits and high - low > 0:
+        digits = max(digits, _digits(high - low))  # a figure has those of its ends
     figure = end.format(words.numbers.decimals(number, digits))
-    if ends is None or math.isnan(ends[0]):
-        return figure, ""
-    low, high = ends
-    if low == high:
+    if math.isnan(low) or low == high:
         return figure, ""
     if kind not in {"count", "rank", "difference"}:
         digits = _digits(high - low)
         low = math.floor(low * 10**digits + _EXACT) / 10**digits
         high = math.ceil(high * 10**digits - _EXACT) / 10**digits
-    said = [words.numbers.decimals(one, digits) for one in (low, high)]
-    return figure, end.format(words.say("%(low)s to %(high)s", low=said[0], high=said[1]))
+    bounds = [words.numbers.decimals(one, digits) for one in (low, high)]
+    return figure, end.format(words.say("%(low)s to %(high)s", low=bounds[0], high=bounds[1]))
 
 
 def _digits(width: float) -> int:
-    """Return the decimals of the ends of an interval: a tenth of its width, at most."""
-    return min(4, max(0, 1 - math.floor(math.log10(width) + _EXACT)))
+    """Return the decimals of the ends of an interval: a third of its width, at most."""
+    return min(4, max(0, -math.floor(math.log10(width / 3) + _EXACT)))
 
 
 def _try_words(words: Words, other: Try) -> str:

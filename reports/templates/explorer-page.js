@@ -59,8 +59,9 @@
   function bars(id, entries, { across, upwards, limit = null, strong = null }) {
     const width = 560, height = 250, left = 52, right = width - 8, top = 26, low = height - 42;
     const { add, text } = drawing(id, width, height);
-    const most = Math.max(0.05, ...entries.map(([, p]) => p), limit || 0);
-    const step = most > 0.5 ? 0.25 : most > 0.2 ? 0.1 : most > 0.1 ? 0.05 : 0.02;
+    const highest = Math.max(0.05, ...entries.map(([, p]) => p), limit || 0);
+    const step = highest > 0.5 ? 0.25 : highest > 0.2 ? 0.1 : highest > 0.1 ? 0.05 : 0.02;
+    const most = step * Math.ceil(highest / step - 1e-9); // the axis ends at a line
     const y = (p) => low - (p / most) * (low - top);
     for (let p = 0; p <= most + 1e-9; p += step) {
       add("line", { x1: left, x2: right, y1: y(p), y2: y(p), class: "grid" });

@@ -47,8 +47,7 @@ class PossibleCounts:
 
 def convolution_length(links: SumsOfParts, *, width: int) -> int:
     """Return a power of 2 that holds all sums of counts of so many parts."""
-    n_steps: int = links.parts.shape[1] * (width - 1)
-    return 1 << n_steps.bit_length()
+    return 1 << int(links.parts.shape[1] * (width - 1)).bit_length()
 
 
 class SumMessages:
@@ -145,8 +144,8 @@ class _OneStep:
         means = self._cells.means[self._parts].sum(axis=1, keepdims=True)
         prior = _log_poisson(self._cells.counts[self._sums], means)
         message: Floats = np.log(np.maximum(weights, _LEAST)) - prior
-        scaled: Floats = np.maximum(_scaled_logs(message), _MOST_AGAINST)
-        return scaled
+        message -= message.max(axis=1, keepdims=True)
+        return np.maximum(message, _MOST_AGAINST)
 
     def by_parts(self) -> Floats:
         """Return the messages to parts, shape ``(n, k, w)``."""
@@ -229,5 +228,5 @@ def _scaled(logs: Floats) -> Floats:
 
 def _normalised(logs: Floats) -> Floats:
     weights = _scaled(logs)
-    shares: Floats = weights / weights.sum(axis=-1, keepdims=True)
-    return shares
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights

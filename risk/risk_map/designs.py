@@ -116,7 +116,7 @@ def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | s
         try:
             design = design_from_dict(value) if isinstance(value, Mapping) else value
         except InfeasibleError as error:
-            readings[name] = str(error.problem)
+            readings[name] = error.problem
             continue
         except PTableError as error:
             problems.append(f"{name!r}: {error.problem}")
@@ -150,4 +150,4 @@ def _solved(spec: NoiseSpec | StackedSpec) -> PTable | str:
     try:
         return solve(spec)
     except InfeasibleError as error:
-        return str(error.problem)
+        return error.problem

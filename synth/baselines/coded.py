@@ -201,6 +201,6 @@ def _nearest(numbers: Floats, grid: Floats) -> Integers:
     if not len(grid):
         return np.zeros(len(numbers), dtype=np.int64)
     right = np.searchsorted(grid, numbers).clip(0, len(grid) - 1)
-    left = (right - 1).clip(min=0)
-    is_left = numbers - grid[left] <= grid[right] - numbers
-    return np.where(is_left & (numbers < grid[right]), left, right).astype(np.int64)
+    below = (right - 1).clip(min=0)
+    is_left = numbers - grid[below] <= grid[right] - numbers
+    return np.where(is_left & (numbers < grid[right]), below, right).astype(np.int64)

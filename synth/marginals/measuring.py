@@ -317,12 +317,14 @@ class Measurer:
 
     def _misfit(self, columns: tuple[int, ...], expected: Floats) -> float:
         """Return the sum of absolute differences, an exact integer, or a limit above it."""
-        held = self._misfits.get(columns)
-        if held is None or held[0] is not expected:  # a round asks again for the same tables
+        misfit = self._misfits.get(columns)
+        if (
+            misfit is None or misfit[0] is not expected
+        ):  # a round asks again for the same tables
             whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
             size = min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
-            held = self._misfits[columns] = (expected, size)
-        return held[1]
+            misfit = self._misfits[columns] = (expected, size)
+        return misfit[1]
 
     def _noisy(self, what: str, columns: tuple[int, ...], rho: float) -> tuple[Integers, float]:
         how = self._neighbours.counting(rho)

@@ -109,8 +109,8 @@ def stages_of(
     pairs = columns * (columns - 1) / 2
     stages, tables = list[float](), columns
     for place, number in enumerate(batches):
-        asked = pairs if place == 0 else min(pairs, number * checks)
-        choices = asked * records * _COUNT + pairs * _PAIR
+        n_scores = pairs if place == 0 else min(pairs, number * checks)
+        choices = n_scores * records * _COUNT + pairs * _PAIR
         choices += columns * columns * _LINK
         if place == 0:
             choices += number * pairs * _CHOICE

@@ -179,8 +179,8 @@ class Schema:
         if self.parents is not None:
             object.__setattr__(self, "parents", tuple(self.parents))
         self._check_names()
-        named = {name for one in self.parents or () for name in (one.child, one.parent)}
-        if named.isdisjoint(self.undeclared):
+        nest_names = {name for one in self.parents or () for name in (one.child, one.parent)}
+        if nest_names.isdisjoint(self.undeclared):
             self.nests()
         for rule in self.rules:
             if self.is_declared or not {*rule.columns} & {*self.undeclared}:
@@ -310,8 +310,8 @@ class Schema:
         SchemaError
             With the names of the columns.
         """
-        named = {name for one in self.parents or () for name in (one.child, one.parent)}
-        if without := sorted(named & {*self.undeclared}):
+        nest_names = {name for one in self.parents or () for name in (one.child, one.parent)}
+        if without := sorted(nest_names & {*self.undeclared}):
             raise SchemaError(
                 Message(
                     "Parents are declared of columns without declared values: {names}.",

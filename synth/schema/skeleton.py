@@ -71,10 +71,10 @@ def header_of(path: Path) -> list[str]:
     def lines() -> Iterator[str]:
         # Without a buffer, which would hold the records that follow.
         with path.open("rb", buffering=0) as raw:
-            left = _LONGEST
-            while left > 0 and (line := raw.readline(left)):
-                left -= len(line)
-                yield line.decode("utf-8-sig" if left + len(line) == _LONGEST else "utf-8")
+            n_bytes = _LONGEST
+            while n_bytes > 0 and (line := raw.readline(n_bytes)):
+                n_bytes -= len(line)
+                yield line.decode("utf-8-sig" if n_bytes + len(line) == _LONGEST else "utf-8")
 
     names: list[str] = next(csv.reader(lines()), [])
     return names

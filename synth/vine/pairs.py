@@ -177,8 +177,8 @@ def correction_of(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
     """
     variance = table.variance(chances)
     rest = table.counts - table.records * chances
-    explained = float(variance.sum() / max((rest**2).sum(), 1e-300))
-    share = 1 - explained
+    noise_share = float(variance.sum() / max((rest**2).sum(), 1e-300))
+    share = 1 - noise_share
     if share < _LEAST_CORRECTION:
         return bicop
     cells = np.maximum(table.records * chances + share * rest, 0.02 * table.records * chances)

@@ -152,9 +152,22 @@ def lay_out(
 
 
 def group(
-    cells: Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
+    cells: Block,
+    sizes: tuple[int, ...],
+    key_range: int,
+    *,
+    is_distinct: bool = False,
+    apart: list[Amounts] | None = None,
 ) -> Block:
-    """Sum cells with equal codes, or only sort cells known to be distinct."""
+    """Sum cells with equal codes, or only sort cells known to be distinct.
+
+    Amounts that lie `apart` from their cells are taken out of this list one by one, so that
+    those of one variable are gone before the next is grouped.
+    """
+    if apart is None:
+        amounts: Iterable[Amounts] = cells.amounts
+    else:
+        amounts = (apart.pop(0) for _ in range(len(apart)))
     narrow = tuple(map(_narrow, cells.codes, sizes))
     cells = replace(cells, codes=narrow)
     total = 1
@@ -177,14 +190,15 @@ def group(
     first = first[places]
     codes = tuple(code[first] for code in cells.codes)
     if is_distinct:
-        return cells.take(first)
+        bare = replace(cells, amounts=()).take(first)
+        return replace(bare, amounts=tuple(a.take(first) for a in amounts))
     return Block(
         codes,
         sum_at(place, cells.count, total)[places],
         sum_keys(place, cells.key, total, key_range)[places],
         tuple(sum_at(place, limb, total)[places] for limb in cells.weight),
         None if cells.sketch is None else cells.sketch.merge(place),
-        tuple(a.merge(place, places, total, key_range=key_range) for a in cells.amounts),
+        tuple(a.merge(place, places, total, key_range=key_range) for a in amounts),
     )
 
 

@@ -6,6 +6,7 @@ its rows, whatever happens to the counts beside them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,33 +14,33 @@ import numpy as np
 import pyarrow as pa
 
 from footing.messages import Argument, Message
-from tables.errors import DataError
+from tables.errors import DataError, DataWarning
 from tables.filtering.filters import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from footing.arrays import Integers
+    from tables.cells.hierarchy import Hierarchy
     from tables.request import Request
     from tables.source.source import Source
 
     #: Column → how many records each of its values has; None where that is not known.
     Counts = Callable[[str], Integers | None]
 
-#: So many values a column may have, whatever the records are.
+#: So many values a column may have, whatever the records are, unless they are fractions.
 MOST_VALUES = 100
+#: So many values a column of fractions may have: amounts of a small extract are not categories.
+MOST_FRACTIONS = 10
 #: Of more values of a number, a date or a time, half have this many records or more.
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
-_WIDER = Message(
-    "make its bands wider: a larger width, or bands that you list; or declare "
-    "its categories ([categories]; categories= in Python), or put it into a "
-    "hierarchy"
-)
+_AMOUNTS = frozenset({"number", "date", "time"})
+_WIDER = Message("make its bands wider: a larger width, or bands that you list")
 _HINT = Message(
     "publish groups instead: bands ([[variable]] with of and bands) or a "
-    "broader code; or say that these are its categories: declare them "
-    "([categories]; categories= in Python), or put the column into a hierarchy"
+    "broader code; a column of codes, not of amounts, may be declared "
+    "([categories]; categories= in Python), or be a level of a hierarchy"
 )
 
 
@@ -101,8 +102,9 @@ def require_discrete(
     source
         The records.
     requests
-        The tables. Categories that are declared, columns of a hierarchy and those that the
-        request calls discrete are left alone.
+        The tables. Those that the request calls discrete are left alone. So are codes that are
+        declared or lie in a hierarchy; amounts and dates of a hierarchy are not, and declared
+        ones that the rule forbids are warned of.
     counts
         How many records the values of a column have, where it is known without a look at the
         records.
@@ -112,16 +114,15 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    errors, has_bands = [], []
-    for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
-        mark = ("values", column)
-        if mark not in source.sound:
-            source.sound[mark] = _value_figures(source, column, counts)
-        figures: ValueFigures | None = source.sound[mark]
+    requests, errors, has_bands = list(requests), [], []
+    for column in dict.fromkeys(c for r in requests for c in _open_columns(source, r)):
+        figures = _figures_of(source, column, counts)
         if figures is not None and _is_forbidden(source, column, figures):
             refusal = _refusal(source, column, figures)
             errors.append(DataError(refusal, at=("dimensions", column)))
             has_bands.append(_has_width(source, column))
+    for column in dict.fromkeys(c for r in requests for c in _declared_columns(source, r)):
+        _warn_of_declared(source, column, _figures_of(source, column, counts))
     hint = _WIDER if all(has_bands) else _HINT
     if len(errors) > 1:
         heading = Message("{number} problems:", number=len(errors))
@@ -148,16 +149,88 @@ def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
     return np.asarray(records.to_numpy()).astype(np.int64)
 
 
-def _open_columns(request: Request) -> Iterator[str]:
-    """Return the columns of a request of which nobody said that they are categories."""
+def _open_columns(source: Source, request: Request) -> Iterator[str]:
+    """Return the columns of a request of which nobody said that they are categories.
+
+    Codes that are levels of a hierarchy are categories; amounts below their bands are not.
+    """
     for dimension in request.dimensions:
         nested = request.hierarchies.get(dimension)
-        is_nested = nested is not None and (nested.tree is not None or len(nested.columns) > 1)
-        if not is_nested and dimension not in request.categories:
-            yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
+        if dimension in request.categories:
+            continue
+        for column in request.columns_of(dimension):
+            if column not in request.discrete and (
+                nested is None
+                or (nested.tree is None and len(nested.columns) == 1)
+                or is_amount(source, column, nested)
+            ):
+                yield column
+
+
+def is_amount(source: Source, column: str, nested: Hierarchy) -> bool:
+    """Tell whether a level of a hierarchy holds amounts or dates, of which others are bands.
+
+    Parameters
+    ----------
+    source
+        The records.
+    column
+        One of the columns of the hierarchy.
+    nested
+        The hierarchy; those of a tree are codes.
+    """
+    if nested.tree is not None:
+        return False
+    if column in source.derived:
+        return _has_width(source, column)
+    above = (source.derived.get(level) for level in nested.columns)
+    has_bands = any(
+        v is not None and v.of == column and (v.width or v.bands) is not None for v in above
+    )
+    return has_bands or source.kinds[column] in _AMOUNTS
+
+
+def _declared_columns(source: Source, request: Request) -> Iterator[str]:
+    """Return the columns whose many declared categories may be amounts or dates."""
+    for dimension in request.dimensions:
+        categories = request.categories.get(dimension, ())
+        if len(categories) > MOST_FRACTIONS and dimension not in request.discrete:
+            columns = request.columns_of(dimension)
+            if len(columns) == 1 and columns[0] not in source.derived:
+                yield columns[0]
+
+
+def _figures_of(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
+    mark = ("values", column)
+    if mark not in source.sound:
+        source.sound[mark] = _value_figures(source, column, counts)
+    figures: ValueFigures | None = source.sound[mark]
+    return figures
+
+
+def _warn_of_declared(source: Source, column: str, figures: ValueFigures | None) -> None:
+    """Warn once of declared categories that are amounts of single records."""
+    mark = ("declared amounts", column)
+    if figures is None or mark in source.sound:
+        return
+    source.sound[mark] = True
+    if _is_forbidden(source, column, figures) and (
+        source.kinds[column] in _AMOUNTS or _has_fractions(source, column)
+    ):
+        text = Message(
+            "The declared categories of {column!r} are amounts or dates that few records have: "
+            "{alone:.0f} per cent of them have one record. A table by them publishes what "
+            "single records hold, as labels of its rows; publish bands ([[variable]] with of "
+            "and bands) instead.",
+            column=Argument(column),
+            alone=100 * figures.alone,
+        )
+        warnings.warn(DataWarning(text), stacklevel=2)
 
 
 def _is_forbidden(source: Source, column: str, figures: ValueFigures) -> bool:
+    if MOST_FRACTIONS < figures.values <= MOST_VALUES:
+        return figures.alone > 1 / 2 and _has_fractions(source, column)
     if not figures.forbids(is_ordered=True):
         return False
     return figures.forbids(is_ordered=False) or _is_ordered(source, column)
@@ -179,6 +252,20 @@ def _is_ordered(source: Source, column: str) -> bool:
         return False
     is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
     return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
+
+
+def _has_fractions(source: Source, column: str) -> bool:
+    """Tell whether a column holds numbers, some of them not whole; bands are no numbers."""
+    if column in source.derived or not _is_ordered(source, column):
+        return False
+    name = quote(column)
+    if source.kinds[column] == "number":
+        fraction = f"{name} <> floor({name})"
+    elif source.is_text_of_csv(column):
+        fraction = f"regexp_matches({name}, '[.,][0-9]*[1-9]')"
+    else:
+        return False
+    return bool(source.fetch(f"SELECT 1 FROM {source.relation} WHERE {fraction} LIMIT 1"))
 
 
 def _has_width(source: Source, column: str) -> bool:

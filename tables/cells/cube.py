@@ -33,6 +33,7 @@ from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import GivenVariable, Variable
 from tables.recoding.derive import require_derived
 from tables.request import Request, require_fit
+from tables.source.csv_text import MISSING_TEXTS
 from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 _MOST_SHOWN = 5  # pairs of look-alikes
 _MOST_LOOKED_AT = 100_000  # texts of a column of a filter
 _MOST_KEPT = 2_000_000  # amounts of records that DuckDB does not group where most are apart
+_MOST_GATHERED = 20_000_000  # records that are handed over to find the largest among them
 _FEW_ALIKE = 3  # so many records in a cell on average, or more, are worth grouping
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
@@ -116,15 +118,18 @@ def cube(
         plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
-        answer = plan.answer(progress=report_progress)
+        answers = [plan.answer(progress=report_progress)]
         scan_s += time.perf_counter() - start
-        require_discrete(source, batch, partial(plan.counts, answer))
-        finest = [plan.finest(request, answer) for request in batch]
-        del answer  # as large as the cells: make room before rolling up
+        require_discrete(source, batch, partial(plan.counts, answers[0]))
+        finest = []
+        for number, request in enumerate(batch, start=1):
+            axes, rows, amounts = plan.read(request, answers[0])
+            if number == len(batch):
+                answers.clear()  # as large as the cells: make room before they are grouped
+            finest.append([axes, plan.grouped(request, axes, rows, amounts)])
+            del rows
         for place, request in zip(places, batch, strict=True):
-            axes, block = finest.pop(0)
-            tables[place] = _cells(axes, block, request, plan.key_range)
-            del block
+            tables[place] = _cells(finest.pop(0), request, plan.key_range)
     logger.info(
         "tabulated",
         extra={
@@ -317,12 +322,13 @@ def finest_cells(
     *,
     extra_values: Mapping[str, pa.Table],
     beside: pa.Table | None = None,
+    sketch: int = 0,
 ) -> tuple[tuple[Axis, ...], Block, int]:
     """Find the finest cells of a request, with axes that also hold known values.
 
     Parameters
     ----------
-    source, keys, request
+    source, keys, request, sketch
         As for `cube`.
     extra_values
         Dimension → values of its columns that its axis holds besides those of the records.
@@ -334,7 +340,7 @@ def finest_cells(
     tuple
         The axes, the cells and the range of their keys.
     """
-    plan = _ScanPlan(source, keys, [request], within=beside)
+    plan = _ScanPlan(source, keys, [request], within=beside, sketch=sketch)
     answer = plan.answer(beside=beside)
     return *plan.finest(request, answer, extra_values), plan.key_range
 
@@ -499,6 +505,7 @@ class _ScanPlan:
         outer = [*self._column_alias.values(), *self._flags.values()]
         self._outer = outer
         whole = len(self._sets) == 1
+        gathers = whole and within is None and self._has_many_records()
         packing, values = pack(source, self._column_alias) if whole else ("", {})
         group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
         selected = [
@@ -513,6 +520,7 @@ class _ScanPlan:
             ),
         ]
         for variable in self._variables.values():
+            variable.gathers = gathers and variable.is_slow
             selected += variable.aggregates(self.key_range)
         records = f"SELECT {', '.join(inner)} FROM {_within(source, within)} {where}"
         self._records = records
@@ -544,8 +552,51 @@ class _ScanPlan:
     ) -> pa.Table:
         """Ask for the finest cells of all requests."""
         rows = self._source.arrow(self.sql, self.parameters, beside=beside, progress=progress)
-        variables = [variable for variable in self._variables.values() if variable.is_apart]
-        return self._with_largest(rows, variables) if variables else rows
+        variables = self._variables.values()
+        if gathering := [variable for variable in variables if variable.gathers]:
+            rows = self._with_gathered(rows, gathering)
+        apart = [variable for variable in variables if variable.is_apart]
+        return self._with_largest(rows, apart) if apart else rows
+
+    def _has_many_records(self) -> bool:
+        """Whether records are so many that arrays find the largest sooner, and fit memory."""
+        source = self._source
+        records = source.n_records or 0
+        is_many = records * len(self._variables) > _MOST_KEPT
+        fits = records <= _MOST_GATHERED and not source.has_memory_limit
+        return is_many and fits and source.cells is None
+
+    def _with_gathered(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
+        """Add the largest contributions, found among all records that contribute."""
+        (grouping,) = self._sets
+        columns: dict[str, str] = {}
+        for variable in variables:
+            columns |= variable.gathered()
+        same = [f"r.{name} IS NOT DISTINCT FROM b.{name}" for name in sorted(grouping)]
+        contributes = " OR ".join(variable.contributes for variable in variables)
+        select_list = ", ".join(f"{sql} AS {quote(name)}" for name, sql in columns.items())
+        records = self._source.arrow(
+            f"SELECT b.row AS row, coalesce(k, 0) AS k, {select_list} FROM ({self._records}) r "
+            f"JOIN {self._source.beside} b ON {' AND '.join(same or ['true'])} "
+            f"WHERE {contributes}",
+            self.parameters,
+            beside=pa.table(
+                {
+                    "row": pa.array(np.arange(rows.num_rows, dtype=np.int32)),
+                    **{name: rows[name] for name in sorted(grouping)},
+                }
+            ),
+        )
+        arrays = {}
+        for name in records.column_names:  # one by one: all together fill the memory twice
+            arrays[name] = records[name].to_numpy()
+            records = records.drop_columns([name])
+        row = arrays.pop("row")
+        for variable in variables:
+            lists = variable.lists(arrays, row=row, rows=rows.num_rows)
+            for name, array in lists.items():
+                rows = rows.append_column(name, array)
+        return rows
 
     def _with_largest(self, rows: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         """Add the largest contributions, of the few records that may be among them."""
@@ -585,6 +636,16 @@ class _ScanPlan:
         extra_values: Mapping[str, pa.Table] | None = None,
     ) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""
+        axes, rows, amounts = self.read(request, answer, extra_values)
+        return axes, self.grouped(request, axes, rows, amounts)
+
+    def read(
+        self,
+        request: Request,
+        answer: pa.Table,
+        extra_values: Mapping[str, pa.Table] | None = None,
+    ) -> tuple[tuple[Axis, ...], Block, list[Amounts]]:
+        """Return the axes of a request, the rows as cells, and the amounts of these."""
         rows = self._rows(request, answer)
         pairs = axes_of(
             self._source, request, rows, self._column_alias, extra_values=extra_values
@@ -599,12 +660,17 @@ class _ScanPlan:
             key=rows["key"].to_numpy().astype(np.uint64),
             weight=weight,
             sketch=self._sketch(request, rows) if self._width else None,
-            amounts=tuple(self._amounts(request, rows)),
         )
         axes = tuple(axis for axis, _ in pairs)
+        return axes, cells, list(self._amounts(request, rows))
+
+    def grouped(
+        self, request: Request, axes: tuple[Axis, ...], rows: Block, amounts: list[Amounts]
+    ) -> Block:
+        """Return the finest cells that rows make up; the list of amounts is emptied."""
         sizes = tuple(axis.levels[0].size for axis in axes)
         is_distinct = self._is_grouped and self._wanted(request) in self._sets
-        return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+        return group(rows, sizes, self.key_range, is_distinct=is_distinct, apart=amounts)
 
     def _are_nearly_all_apart(self, records: str) -> bool:
         """Whether records are few, and most alone in their cell: grouping them saves little."""
@@ -707,7 +773,10 @@ class _ScanPlan:
                 raise DataError(
                     Message("Some records have no value in {column!r}.", column=Name(column)),
                     hint=Message(
-                        'filter them out with where, or pass over them: missing_values = "skip"'
+                        'leave them out: where = "{column} is not missing"; a table of sums, '
+                        "without means and quantiles, may pass over them instead: "
+                        'missing_values = "skip"',
+                        column=Name(column),
                     ),
                 )
             yield variable.read(rows, top=request.top)
@@ -806,6 +875,8 @@ def axes_of(
             values[column] = _in_order(array, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
         warn_of_look_alikes(source, request.columns_of(dimension), axis)
+        if dimension not in request.categories:
+            warn_of_missing_texts(source, request.columns_of(dimension), axis)
         warn_of_nesting(source, axis, missing_label=request.missing_label)
         pairs.append((axis, codes[: rows.num_rows]))
     return pairs
@@ -837,6 +908,25 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
             warnings.warn(DataWarning(text, inside=examples), stacklevel=2)
 
 
+def warn_of_missing_texts(source: Source, columns: Sequence[str], axis: Axis) -> None:
+    """Warn once of categories of text columns that may stand for missing values."""
+    for column, labels in zip(columns, axis.labels, strict=False):
+        mark = ("missing texts", column)
+        if mark in source.sound or source.kinds.get(column) != "text":
+            continue
+        texts = sorted(MISSING_TEXTS.intersection(labels))
+        if texts:
+            source.sound[mark] = True
+            text = Message(
+                "A category of column {column!r} is written as programs write a missing "
+                "value, and is published as a category. Where values are missing, leave them "
+                "empty in the data or, for CSV, name the text in missing; where it is a "
+                "category, declare it in [categories].",
+                column=Name(column),
+            )
+            warnings.warn(DataWarning(text, inside=", ".join(texts)), stacklevel=2)
+
+
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
     """Code the values by categories that came in an order."""
     if order is None or pa.types.is_dictionary(values.type):
@@ -851,10 +941,16 @@ def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArra
     return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
 
 
-def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: int) -> Cells:
-    """Roll the finest cells up to all wanted levels and lay them out as one list."""
+def _cells(finest: list[Any], request: Request, key_range: int) -> Cells:
+    """Roll the finest cells up to all wanted levels and lay them out as one list.
+
+    The list of axes and cells is emptied: cells that are laid out make room for others.
+    """
+    axes, block = finest
+    finest.clear()
     level_sets = request.level_sets([len(axis.levels) for axis in axes])
-    blocks = roll_up(axes, finest, level_sets, key_range)
+    blocks = roll_up(axes, block, level_sets, key_range)
+    del block
     parts = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
     return lay_out(axes, parts, level_sets, key_range=key_range)
 

@@ -59,6 +59,6 @@ def _look_up_spans(source: Source, columns: list[str]) -> None:
     select_list = ", ".join(
         f"min({c}), max({c}), count(*) > count({c})" for c in map(quote, columns)
     )
-    row = source.fetch(f"SELECT {select_list} FROM {source.relation}")[0]
+    row = source.fetch(f"SELECT {select_list} FROM {source.relation_without_words}")[0]
     for place, column in enumerate(columns):
         source.spans[column] = row[3 * place : 3 * place + 3]

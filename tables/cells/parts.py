@@ -7,9 +7,11 @@ first dimension, then its broadest categories with all that lies in them, severa
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags, Integers
 from footing.messages import Message
@@ -17,9 +19,12 @@ from tables.cells.axes import Axis
 from tables.cells.blocks import Block, Cells, lay_out, roll_up, shown_cells
 from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.cube import axes_of, finest_cells, require_records
+from tables.cells.places import level_of
+from tables.cells.sketch import join_sketches
 from tables.errors import RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import RecordKeys
+from tables.magnitudes.amounts import join_magnitudes
 from tables.request import Request
 from tables.source.source import Source
 
@@ -32,12 +37,13 @@ def cube_parts(
     most: int,
     lists_empty: bool | None = None,
     tolerate_missing_keys: bool = False,
+    sketch: int = 0,
 ) -> Iterator[tuple[float, Cells]]:
     """Tabulate a request part by part; all parts have the categories of the whole table.
 
     Parameters
     ----------
-    source, keys, request, tolerate_missing_keys
+    source, keys, request, tolerate_missing_keys, sketch
         As for `tables.cube`.
     most
         How many cells a part may hold at most, empty ones of a grid included. The table
@@ -57,6 +63,7 @@ def cube_parts(
     """
     if not request.dimensions:
         raise RequestError(Message("A table without dimensions has no parts."))
+    tolerate_missing_keys &= not sketch
     require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
     values = {d: _distinct(source, request, d) for d in request.dimensions}
     of_all = {
@@ -77,7 +84,9 @@ def cube_parts(
     above = axes[0].raised(coded[0][1], 0, top - 1)
     if over:
         rest = replace(request, dimensions=request.dimensions[1:], margins="none")
-        other_axes, finest, key_range = finest_cells(source, keys, rest, extra_values=values)
+        other_axes, finest, key_range = finest_cells(
+            source, keys, rest, extra_values=values, sketch=sketch
+        )
         whole = (_restricted(axes[0], np.zeros(0, np.int64), shows_total=True), *other_axes)
         finest = replace(finest, codes=(np.zeros(len(finest.count), np.int32), *finest.codes))
         start = (top, *(0 for _ in other_axes))
@@ -86,10 +95,83 @@ def cube_parts(
     for done, batch in enumerate(batches, start=2):
         rows = values[first].filter(pa.array(np.isin(above, batch)))
         other_axes, finest, key_range = finest_cells(
-            source, keys, finest_only, extra_values=values, beside=rows.select([column])
+            source,
+            keys,
+            finest_only,
+            extra_values=values,
+            beside=rows.select([column]),
+            sketch=sketch,
         )
         part = (_restricted(other_axes[0], batch), *other_axes[1:])
         yield done / (len(batches) + 1), _cells(part, finest, within, key_range)
+
+
+def without_amounts(cells: Cells) -> Cells:
+    """Return cells without what tells nothing of their sets of records."""
+    return replace(cells, weight=None, weighted_count=None, magnitudes=None)
+
+
+def join_parts(parts: Sequence[Cells], request: Request) -> tuple[Cells, Integers]:
+    """Put the parts of a table together, level by level, in the order of levels of `cube`.
+
+    Parameters
+    ----------
+    parts
+        All parts that have a cell, in the order of `cube_parts`.
+    request
+        What they are parts of.
+
+    Returns
+    -------
+    tuple
+        The cells, and the place of each among those of all parts.
+    """
+    axes = tuple(map(_shown_in_all, zip(*(part.axes for part in parts), strict=True)))
+    level_sets = tuple(request.level_sets([len(axis.levels) for axis in axes]))
+    ranks = [
+        np.concatenate(ranks) for ranks in zip(*(part.ranks for part in parts), strict=True)
+    ]
+    numbers = np.zeros([len(axis.levels) for axis in axes], np.int64)
+    numbers[tuple(np.transpose(level_sets))] = np.arange(len(level_sets))
+    levels = (level_of(axis)[rank] for axis, rank in zip(axes, ranks, strict=True))
+    order = np.argsort(numbers[tuple(levels)], kind="stable")
+
+    def joined(name: str) -> NDArray[Any] | None:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)[order]
+
+    columns: dict[str, Any] = {
+        name: joined(name) for name in ("count", "cell_key", "weight", "weighted_count")
+    }
+    sketches = [part.sketch for part in parts if part.sketch is not None]
+    amounts = [part.magnitudes for part in parts if part.magnitudes is not None]
+    cells = Cells(
+        axes=axes,
+        ranks=tuple(rank[order] for rank in ranks),
+        key_range=parts[0].key_range,
+        level_sets=level_sets,
+        sketch=join_sketches(sketches).take(order) if sketches else None,
+        magnitudes={
+            name: join_magnitudes([one[name] for one in amounts]).take(order)
+            for name in amounts[0]
+        }
+        if amounts
+        else None,
+        **columns,
+    )
+    return cells, order
+
+
+def _shown_in_all(axes: Sequence[Axis]) -> Axis:
+    """Return the axis of a table, of which each part shows some categories."""
+    shown = (
+        np.any([level.is_shown for level in levels], axis=0)
+        for levels in zip(*(axis.levels for axis in axes), strict=True)
+    )
+    levels = zip(axes[0].levels, shown, strict=True)
+    return replace(
+        axes[0], levels=tuple(replace(level, is_shown=flags) for level, flags in levels)
+    )
 
 
 def _cells(

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from footing.arrays import Codes, Flags, Floats, Integers, Words
 from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
 
+_CHUNK = 2**16  # cells whose integers are read as numbers at a time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Magnitudes:
@@ -121,7 +123,7 @@ class ExactSum:
     Parameters
     ----------
     limbs
-        One integer for every cell, or three, see `tables.magnitudes.limbs`.
+        One integer for every cell, or two or three, see `tables.magnitudes.limbs`.
     decimals
         The sums are multiples of ``10**-decimals``.
     """
@@ -129,7 +131,7 @@ class ExactSum:
     limbs: tuple[Integers, ...]
     decimals: int
 
-    def take(self, places: Integers) -> ExactSum:
+    def take(self, places: Integers | slice) -> ExactSum:
         """Return the sums of some cells, in this order."""
         return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
 
@@ -225,7 +227,7 @@ class Amounts:
     square_decimals: int = 0
     variation: float = math.inf
 
-    def take(self, places: Integers) -> Amounts:
+    def take(self, places: Integers | slice) -> Amounts:
         """Return the amounts of some cells, in this order."""
         return replace(
             self,
@@ -360,19 +362,28 @@ def join_amounts(
         start = 0
         for block in blocks:
             amounts = block.pop(0)
-            part = amounts.magnitudes(key_range)
             variable, variation = amounts.variable, amounts.variation
+            for first in range(0, max(len(amounts.key), 1), _CHUNK):
+                part = amounts.take(slice(first, first + _CHUNK)).magnitudes(key_range)
+                for name in _COLUMNS:
+                    values = getattr(part, name)
+                    if name not in columns:
+                        columns[name] = np.empty((total, *values.shape[1:]), values.dtype)
+                    columns[name][start : start + len(part)] = values
+                start += len(part)
             del amounts
-            for name in _COLUMNS:
-                values = getattr(part, name)
-                if name not in columns:
-                    columns[name] = np.empty((total, *values.shape[1:]), values.dtype)
-                columns[name][start : start + len(part)] = values
-            start += len(part)
         by_variable[variable] = Magnitudes(
             variable=variable, key_range=key_range, variation=variation, **columns
         )
     return by_variable
+
+
+def join_magnitudes(parts: Sequence[Magnitudes]) -> Magnitudes:
+    """Put the amounts of one variable over several lists of cells one after the other."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+    }
+    return replace(parts[0], **columns)
 
 
 _COLUMNS = tuple(

@@ -68,6 +68,15 @@ def limbs_of(sums: pa.ChunkedArray) -> tuple[Integers, ...]:
     return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
 
 
+def lean_limbs(limbs: tuple[Integers, ...]) -> tuple[Integers, ...]:
+    """Leave out a highest limb that is 0 everywhere: sums of the others do not reach it.
+
+    The middle limbs of fewer than 2**31 cells, each below 2**32, add up to less than 2**63.
+    """
+    low, middle, high = limbs
+    return (low, middle) if len(low) < 2**31 and not high.any() else limbs
+
+
 def from_limbs(limbs: Sequence[Integers]) -> Floats:
     """Join the integers of summed weights and scale them back; equal sums give equal floats."""
     low, middle, high = _carried(limbs)
@@ -84,6 +93,8 @@ def exact_floats(limbs: Sequence[Integers], *, decimals: int) -> Floats:
     if len(limbs) == 1:
         whole, rest = np.divmod(np.abs(limbs[0]), 10**decimals)
         return np.asarray(np.sign(limbs[0]) * (whole + rest / 10.0**decimals))
+    if len(limbs) == 2:  # the highest is 0
+        limbs = (*limbs, np.broadcast_to(np.int64(0), limbs[0].shape))
     answer = np.empty(len(limbs[0]))
     for start in range(0, len(answer), _CHUNK):
         part = slice(start, start + _CHUNK)

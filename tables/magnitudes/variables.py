@@ -19,7 +19,8 @@ from tables.magnitudes.exact import (
     value_sql,
     without_tiny,
 )
-from tables.magnitudes.limbs import limbs_of, modulo_sql
+from tables.magnitudes.largest import largest_lists
+from tables.magnitudes.limbs import lean_limbs, limbs_of, modulo_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,10 @@ class Variable:
         self, source: Source, column: str, *, weight: str | None, place: int, top: int
     ) -> None:
         self.column = column
+        self._weight = weight
         self.top = top
+        #: Whether records are handed over, for their largest to be found among them.
+        self.gathers = False
         self._packs = source.packs
         self._alias, self._factor = f"v{place}", f"u{place}"
         self._spread = spread = source.spreads[column]
@@ -128,7 +132,7 @@ class Variable:
         expressions["squares"] = square_sql(value, self._spread).sum(f"{value} <> 0")
         if not self._spread.is_complete:
             expressions["here"] = f"count({value})"
-        if self.top:
+        if self.top and not self.gathers:
             expressions |= self._part_sizes() if self.is_apart else self._largest_sql()
         return expressions
 
@@ -149,6 +153,58 @@ class Variable:
         least = [f"{size} >= {name}" for size, name in zip(self._sizes, bounds, strict=True)]
         matters = f"{self._alias} <> 0 AND ({' OR '.join(dict.fromkeys(least))})"
         return self._named(self._largest_sql()), matters
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether DuckDB compares contributions by structs, since no integer holds them."""
+        return bool(self.top) and self._packs and self._packed_bits is None
+
+    @property
+    def contributes(self) -> str:
+        """SQL of whether a record contributes."""
+        return self._conditions[0]
+
+    def gathered(self) -> dict[str, str]:
+        """Return SQL of what `lists` needs of a record, by name; 0 where it is missing."""
+        size, weighted = self._sizes
+        columns = {
+            "size": f"coalesce({size}, 0)",
+            "plus": f"coalesce({self._alias} > 0, false)",
+        }
+        named = {f"{self._alias}_{name}": sql for name, sql in columns.items()}
+        if self._heaviness is not None:
+            named[f"{self._alias}_heft"] = f"coalesce({weighted}, 0)"
+            named[f"weight {self._weight}"] = self._factor  # of several variables
+        return named
+
+    def lists(
+        self, records: dict[str, NDArray[Any]], *, row: Integers, rows: int
+    ) -> dict[str, pa.Array]:
+        """Find the largest contributions of every row of the answer among its records.
+
+        Parameters
+        ----------
+        records
+            The columns that `gathered` names, which are taken out, and the keys ``k``.
+        row
+            The row that each record belongs to.
+        rows
+            How many rows there are.
+        """
+        size = heft = records.pop(f"{self._alias}_size")
+        top = {"size": size}
+        if self._heaviness is not None:
+            top["weight"] = records[f"weight {self._weight}"]
+            heft = records.pop(f"{self._alias}_heft")
+        top["is_plus"] = records.pop(f"{self._alias}_plus")
+        first = {"size": heft, "k": records["k"]}
+        lists = largest_lists(
+            [top, first], [self.top, _FIRST], contributes=size > 0, row=row, rows=rows
+        )
+        return {
+            f"{self._alias}_{name}": array
+            for name, array in zip(("top", "first"), lists, strict=True)
+        }
 
     def least_sizes(self, rows: pa.Table) -> list[Floats]:
         """Return what the largest contributions to cells, by value and weighted, are at least.
@@ -231,7 +287,7 @@ class Variable:
 
     def _read_sum(self, rows: pa.Table, name: str, exact: ExactSql) -> ExactSum:
         column = self._answer(rows, name)
-        limbs = limbs_of(column) if exact.is_wide else (column.to_numpy(),)
+        limbs = lean_limbs(limbs_of(column)) if exact.is_wide else (column.to_numpy(),)
         return ExactSum(limbs=limbs, decimals=exact.decimals)
 
     @property

@@ -70,6 +70,9 @@ def derive_variables(source: Source, variables: Sequence[DerivedVariable]) -> No
             sql, labels = _banded(source, variable)
         else:
             sql, labels = _recoded(source, variable), variable.labels()
+        if variable.missing is not None:
+            is_missing = f"{quote(variable.of)} IS NULL"
+            sql = f"CASE WHEN {is_missing} THEN {text_sql(variable.missing)} ELSE {sql} END"
         source.add_derived(variable, sql, order=None if variable.keep else labels or None)
 
 
@@ -156,7 +159,7 @@ def _banded(source: Source, variable: DerivedVariable) -> tuple[str, tuple[str, 
     else:
         _require_kind(variable, kind, {"date"}, "dates")
     labels = variable.labels(is_whole=is_whole, extremes=extremes)
-    if len(labels) < len(bands) + (variable.other is not None):
+    if variable.other in {band.label for band in bands}:
         raise RequestError(
             Message(
                 "other of {variable!r} is the label of one of its bands.",

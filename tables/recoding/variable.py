@@ -35,7 +35,8 @@ Absent = Literal["stop", "allow"]
 class DerivedVariable:
     """A variable that is made of a column of the data, for tables, hierarchies and filters.
 
-    Either ``bands``, ``width`` or ``recode`` says how. A record without a value has none.
+    Either ``bands``, ``width`` or ``recode`` says how. A record without a value
+    has none, or the category ``missing``.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ class DerivedVariable:
     other
         The category of values outside the bands, or of other codes. Without it, and without
         open ends or ``keep``, such records are refused.
+    missing
+        The category of records without a value, which may be one of the others.
     absent
         What a code of ``recode`` does that no record has: ``"stop"`` takes it for a slip.
 
@@ -87,6 +90,7 @@ class DerivedVariable:
     recode: Mapping[str, str] | str | os.PathLike[str] | None = None
     keep: bool = False
     other: str | None = None
+    missing: str | None = None
     absent: Absent | None = None
 
     def __post_init__(self) -> None:
@@ -175,7 +179,8 @@ class DerivedVariable:
             labels = [b.label for b in self.bands_of(is_whole=is_whole, extremes=extremes)]
         else:
             labels = list(self.codes.values())
-        return tuple(dict.fromkeys([*labels, *([self.other] if self.other else [])]))
+        more = [label for label in (self.other, self.missing) if label]
+        return tuple(dict.fromkeys([*labels, *more]))
 
     def _require_texts(self) -> None:
         for key in ("name", "of"):
@@ -361,7 +366,7 @@ class DerivedVariable:
     def _require_labels(self) -> None:
         labels: list[object] = [
             *self.codes.values(),
-            *([] if self.other is None else [self.other]),
+            *(label for label in (self.other, self.missing) if label is not None),
         ]
         labels += list(self.bands) if isinstance(self.bands, Mapping) else []
         for label in labels:
@@ -402,6 +407,14 @@ class DerivedVariable:
 def words_of(variable: DerivedVariable) -> str:
     """Say in one line how a variable is made, and where other values and codes go."""
     recipe, elsewhere = _made(variable), _elsewhere(variable)
+    if variable.missing is not None:
+        return Message(
+            "{variable}: {made}; {elsewhere}; missing is {missing!r}",
+            variable=Name(variable.name),
+            made=said(recipe),
+            elsewhere=said(elsewhere),
+            missing=Name(variable.missing),
+        )
     return Message(
         "{variable}: {made}; {elsewhere}; missing stays missing",
         variable=Name(variable.name),

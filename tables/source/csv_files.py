@@ -104,9 +104,10 @@ class CsvColumns(TextColumns):
     def _read(self, names: Sequence[str], file_column: str | None) -> str:
         """Return SQL of the fields of the files under names, and of the files' paths."""
         columns = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
+        missing = ", ".join(map(sql_text, ["", *self.options.missing]))
         options = [
             f"columns={{{columns}}}, delim={sql_text(self._layout.delimiter)}",
-            "quote='\"', escape='\"', nullstr='', header=true",
+            f"quote='\"', escape='\"', nullstr=[{missing}], header=true",
             "auto_detect=false, ignore_errors=false",
             "strict_mode=true, hive_partitioning=false",
         ]
@@ -152,7 +153,8 @@ class CsvColumns(TextColumns):
 
     def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
         test = csv_text.test_of(word, decimal=self.options.decimal)
-        misfit = csv_text.find_text(self._layouts, name, test)
+        missing = self.options.missing
+        misfit = csv_text.find_text(self._layouts, name, lambda t: t in missing or test(t))
         return None if misfit is None else (misfit[2], Path(misfit[0]).name, misfit[1])
 
     def _problem(self, text: str) -> SourceError | None:

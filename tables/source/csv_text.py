@@ -34,6 +34,10 @@ _BLANKS = r"[ \t\n\v\f\r]*"
 _NUMBER = re.compile(_BLANKS + r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?" + _BLANKS)
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+#: What programs write where a value is missing.
+MISSING_TEXTS = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "None", "."}
+)
 _FAILURES = (OSError, EOFError, zlib.error)
 
 
@@ -207,6 +211,12 @@ def is_day(text: str) -> bool:
 
 def cure(text: str, *, decimal: str) -> str | None:
     """Say what helps with a text that would be a number if it were written otherwise."""
+    if text in MISSING_TEXTS:
+        return Message(
+            "where this text stands for a missing value: missing = [{text!r}] in a job, "
+            "--missing {text} in a command",
+            text=Name(text),
+        )
     other = "," if decimal == "." else "."
     if is_number(text, decimal=other):
         return Message(

@@ -207,7 +207,9 @@ def convert(
 
 def _open(file: str, kind: str, table: str | None, options: ReadOptions | None) -> OfficeFile:
     declared = {} if options is None else dict(options.types)
-    if options is not None and (kind in STATISTICAL or {*declared.values()} - {"text"}):
+    if options is not None and (
+        kind in STATISTICAL or options.missing or {*declared.values()} - {"text"}
+    ):
         options.require_csv(Path(file).name)
     if kind in STATISTICAL:
         from tables.source.statistical import open_statistical

@@ -34,6 +34,7 @@ from tables.errors import (
 from tables.file_digest import require_undamaged
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
+from tables.key_tally import KeyTally
 from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
 from tables.source.csv_files import CsvColumns
@@ -146,6 +147,7 @@ class Source:
         self._aside = threading.Lock()
         self._numbers = itertools.count()
         self.is_prepared = False
+        self.has_memory_limit = False
         self.n_records: int | None = None  # once a scan has counted them
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
@@ -155,6 +157,8 @@ class Source:
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
+        self._without_words: dict[str, str] = {}
+        self._tallies: dict[str, KeyTally] = {}
         self._stamp: object = None
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
@@ -309,6 +313,11 @@ class Source:
     def relation(self) -> str:
         """The SQL name of the records, where NaN is missing and -0.0 is 0."""
         return self._relation
+
+    @property
+    def relation_without_words(self) -> str:
+        """The SQL name of the records without hashed words, which are joined to each."""
+        return self._without_words.get(self._relation, self._relation)
 
     @property
     def records(self) -> str:
@@ -547,33 +556,50 @@ class Source:
         names = (self.new_name("ckm_added") for _ in itertools.count())
         name = next(name for name in names if free_name(name, self.columns) == name)
         self._stamp = _stamp(self.files)
+        tally = None
+        if self.n_records is not None:
+            tally = self._tallies[name] = KeyTally(self.n_records, relation=f"{name}_records")
         self.fetch("SET preserve_insertion_order=true")
         try:
-            self._run(lambda: self._fill(name, expression, compute))
+            self._run(lambda: self._fill(name, expression, compute, tally))
         finally:
             self.fetch("SET preserve_insertion_order=false")
         self.fetch(
             f"CREATE VIEW {name}_records AS SELECT r.*, t.value AS {name} "
             f"FROM {self._relation} AS r POSITIONAL JOIN {name} AS t"
         )
-        self._relation = f"{name}_records"
+        base, self._relation = self._relation, f"{name}_records"
+        self._without_words[self._relation] = self._without_words.get(base, base)
         return name
 
     def _fill(
-        self, name: str, expression: str, compute: Callable[[pa.Array], pa.Array]
+        self,
+        name: str,
+        expression: str,
+        compute: Callable[[pa.Array], pa.Array],
+        tally: KeyTally | None,
     ) -> None:
         """Compute words batch by batch into a table, so that they can spill to disk."""
         import pyarrow as pa
 
         shape = pa.schema([("value", pa.uint64())])
         values = self._connection.sql(f"SELECT {expression} FROM {self._relation}")
-        batches = (
-            pa.record_batch([compute(batch.column(0))], schema=shape)
-            for batch in values.to_arrow_reader(_BATCH)
-        )
+
+        def words(batch: pa.RecordBatch) -> pa.RecordBatch:
+            column = compute(batch.column(0))
+            if tally is not None:
+                tally.add(column)
+            return pa.record_batch([column], schema=shape)
+
+        batches = map(words, values.to_arrow_reader(_BATCH))
         with contextlib.closing(self._connection.cursor()) as cursor:
             cursor.register(_BESIDE, pa.RecordBatchReader.from_batches(shape, batches))
             cursor.execute(f"CREATE TABLE {name} AS FROM {_BESIDE}")
+
+    def key_tally(self, words: str) -> KeyTally | None:
+        """Return what was counted of hashed words, if these are of the records as they are."""
+        tally = self._tallies.get(words)
+        return tally if tally is not None and tally.relation == self._relation else None
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
@@ -623,7 +649,9 @@ class Source:
             Whether groups hold sums of variables.
         """
         if not self.is_prepared:
-            total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
+            total = self.n_records
+            if total is None:
+                total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
             self._bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MAX_BITS)
             self.is_prepared = True
         bits = _BITS_WITH_SUMS if has_sums else self._bits
@@ -815,7 +843,7 @@ def open_source(
             source = _open_object(connection, data, spill.path)
         source.label = label or source.label
         if memory_limit is not None:
-            source.is_prepared = True
+            source.is_prepared = source.has_memory_limit = True
         source._sweep = weakref.finalize(source, stack.pop_all().close)  # noqa: SLF001
     return source
 

@@ -53,6 +53,8 @@ class ReadOptions:
         All columns that are not declared are texts; nothing in the file has a say in it.
     decimal
         The decimal mark of numbers, ``"."`` or ``","``.
+    missing
+        Texts that stand for a missing value, as an empty field does: ``["NA"]`` as R writes it.
     is_lenient
         A text that is no number is a missing one, so that no error depends on the records.
 
@@ -65,6 +67,7 @@ class ReadOptions:
     types: Mapping[str, str] = field(default_factory=dict)
     text: bool = False
     decimal: str = "."
+    missing: Sequence[str] = ()
     is_lenient: bool = False
 
     def __post_init__(self) -> None:
@@ -87,18 +90,26 @@ class ReadOptions:
                 ),
                 hint=Message('decimal = ","'),
             )
+        if isinstance(self.missing, str) or not all(self.missing):
+            raise RequestError(
+                Message("missing is a list of texts, none of them empty."),
+                hint=Message('as in missing = ["NA"]; an empty field is missing by itself'),
+            )
         object.__setattr__(self, "types", MappingProxyType(dict(self.types)))
+        object.__setattr__(self, "missing", tuple(dict.fromkeys(self.missing)))
 
     def require_csv(self, label: str) -> None:
         """Raise if something is said that data of another format cannot follow."""
-        if self.types or self.decimal != ".":
+        if self.types or self.decimal != "." or self.missing:
             raise RequestError(
                 Message(
-                    "Types and decimal marks are declared for CSV files; {label!r} is none.",
+                    "Types, decimal marks and texts for missing values are declared for CSV "
+                    "files; {label!r} is none.",
                     label=Name(label),
                 ),
                 hint=Message(
-                    "its columns have types of their own; leave types and decimal out"
+                    "its columns have types and missing values of their own; leave types, "
+                    "decimal and missing out"
                 ),
             )
 

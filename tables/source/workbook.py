@@ -371,16 +371,18 @@ class _Workbook:
 
     def _tell(self, facts: Mapping[str, ColumnFacts], columns: Mapping[str, pa.Array]) -> None:
         """Warn of what a spreadsheet may have changed before it was saved."""
-        changed = [n for n, f in facts.items() if f.kind in {"number", "date", "datetime"}]
-        if not changed:
-            return
+        kinds = {"number", "date", "datetime"}
+        no_texts = [n for n, f in facts.items() if f.kind in kinds]
         long = [
             n
-            for n in changed
+            for n in no_texts
             if facts[n].kind == "number"
             and len(columns[n])
             and (pc.max(pc.abs(columns[n])).as_py() or 0) >= _EXCEL_DIGITS
         ]
+        changed = [n for n in no_texts if n in long or _may_be_codes(columns[n])]
+        if not changed:
+            return
         examples = _listed(map(repr, long))
         more = (
             Message(
@@ -406,6 +408,12 @@ class _Workbook:
 def _seen(facts: ColumnFacts, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
     facts.see(column.to_numpy(zero_copy_only=False).astype(np.float64))
     return facts, column
+
+
+def _may_be_codes(column: pa.Array) -> bool:
+    """Return whether values recur as codes do: those of identifiers and amounts hardly do."""
+    n_values = len(column) - column.null_count
+    return bool(0 < 2 * pc.count_distinct(column).as_py() <= n_values)
 
 
 def _listed(words: Any) -> str:

@@ -36,6 +36,13 @@ _MASTER = re.compile(
 )
 _PORT, _WAIT_S = 15002, 60  # of Spark Connect
 _PARTS_PER_CORE, _LEAST_PART = 2, 1 << 20  # bytes
+_JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+_JAVA_VARIABLES = (
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "SPARK_SUBMIT_OPTS",
+)
 _STARTING = threading.Lock()
 _SETTINGS = read_data("tables.spark", "spark.toml")
 
@@ -102,20 +109,21 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
             )
     for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
-    if hasattr(session, "_jsparkSession"):  # no server of others tells its cores
-        _divide_files(session)
+    for name, value in (_SETTINGS["saving"] | _division(session)).items():
+        if session.conf.get(name, None) is None:  # nobody says otherwise
+            session.conf.set(name, value)
     return session
 
 
-def _divide_files(session: SparkSession) -> None:
-    """Have files of some MB read by all cores, unless somebody says how they are divided."""
+def _division(session: SparkSession) -> dict[str, str]:
+    """Return settings that have files of some MB read by all cores."""
+    if not hasattr(session, "_jsparkSession"):  # no server of others tells its cores
+        return {}
     cores = session.sparkContext.defaultParallelism
-    for name, value in (
-        ("spark.sql.files.minPartitionNum", _PARTS_PER_CORE * cores),
-        ("spark.sql.files.openCostInBytes", _LEAST_PART),
-    ):
-        if name not in session.conf.getAll:
-            session.conf.set(name, str(value))
+    return {
+        "spark.sql.files.minPartitionNum": str(_PARTS_PER_CORE * cores),
+        "spark.sql.files.openCostInBytes": str(_LEAST_PART),
+    }
 
 
 def is_served(master: str) -> bool:
@@ -197,6 +205,19 @@ def _require_installed() -> None:
         )
 
 
+def names_collector(settings: Mapping[str, str]) -> bool:
+    """Tell whether somebody says how Java gives memory back: it takes one such option alone."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = Path(_find_spark_home())
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+    texts = [f"{name} {value}" for name, value in settings.items()]
+    texts += [os.environ.get(name, "") for name in _JAVA_VARIABLES]
+    with contextlib.suppress(OSError):  # there is none
+        texts.append(defaults.read_text("utf-8", errors="replace"))
+    return any(_JAVA_OPTIONS in text or "GC" in text for text in texts)
+
+
 def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -207,6 +228,8 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     warehouse = tempfile.TemporaryDirectory(prefix="ckm-spark-")
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
     conf.set("spark.sql.warehouse.dir", f"file://{warehouse.name}")
+    if master.startswith("local") and not names_collector(settings):
+        conf.set(_JAVA_OPTIONS, "-XX:+UseParallelGC")
     conf.setAll([*settings.items(), *_SETTINGS["private"].items()])
     problem = None
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 from base64 import b64encode
 from contextlib import nullcontext, suppress
@@ -182,6 +183,29 @@ def etags(url: str, places: Iterable[str]) -> set[str]:
     return found
 
 
+def fetched_rows(engine: Engine, *, dies: bool = False) -> list[tuple[object, ...]]:
+    """Tabulate, after the death of a worker if asked for."""
+    if dies:
+        kill_worker()
+    return rows(engine.tabulate_all({"": REQUEST})[""].to_arrow())
+
+
+def kill_worker() -> None:
+    """End one of the processes that work for us, with all that it keeps, as a failure would."""
+    files, parents = list(Path("/proc").glob("[0-9]*")), dict[int, int]()
+    for file in files:
+        with suppress(OSError):  # it ended meanwhile
+            parents[int(file.name)] = int(
+                (file / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    is_executor = b"CoarseGrainedExecutorBackend"
+    first = min(p for p in ours if is_executor in Path(f"/proc/{p}/cmdline").read_bytes())
+    os.kill(first, signal.SIGKILL)
+
+
 def bring(folder: Path, store: FileSystem) -> bool:
     """Bring all objects to where they are searched; tell whether the store wrote of them."""
     (folder / "objects").mkdir()
@@ -238,7 +262,10 @@ def run(folder: Path, port: int, url: str) -> None:
         if url and master == MASTER and path.startswith("s3"):
             right["etags"] = {s[2] for s in states.values()} == etags(url, states)
     found = {"largest answer": largest}
-    right["fetched"] = rows(opened[-1].tabulate_all({"": REQUEST})[""].to_arrow()) == wanted
+    right |= {
+        "fetched": fetched_rows(opened[-1]) == wanted,
+        "after a worker died": fetched_rows(opened[1], dies=True) == wanted,
+    }
     for engine in opened[::2]:
         source = engine._source
         decoy = f"SELECT count(*) FROM {source.relation} WHERE sex = X'{DECOY.hex()}'"

@@ -234,3 +234,15 @@ def test_a_bar_is_as_long_as_its_share_on_an_axis_that_holds_the_largest(languag
     whole = (at[-1] - at[0]) / (percents[-1] / 100)
     assert drawn == pytest.approx([most * whole, most / 2 * whole, 0], abs=0.2)
     assert percents[-1] >= 100 * most
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "counted once"), ("fr", "une seule fois")]
+)
+def test_a_suppression_says_where_a_list_has_fewer_cells_than_the_tables(language, words):
+    facts = made.suppression()
+    cells = sum(level.cells for level in facts.levels)
+    for number, is_told in ((cells, False), (cells - 1, True)):
+        measures = tuple(replace(fact, cells=number) for fact in facts.measures)
+        page = make_report(replace(facts, measures=measures), language=language)
+        assert (words in page.html) is is_told

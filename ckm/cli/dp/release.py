@@ -72,12 +72,12 @@ def carry_out_plan(
         _show(terminal, job.plan)
     done = release_dp(job, output or f"{file}.out", dry_run=dry_run, **limits)
     if done.released is None:
-        left = (
+        balance = (
             Message("no data opened, nothing charged; left: {left}", left=said(done.left))
             if done.left
             else Message("no data opened, nothing charged; there is no ledger yet")
         )
-        terminal.step("dry run complete", left)
+        terminal.step("dry run complete", balance)
         return
     entry = done.released.entry
     terminal.step(

@@ -158,8 +158,8 @@ def answer(
     import pyarrow as pa
 
     table, codes = _codes(data, column, answers, keep, reading)
-    drawn = design.answer(codes)
-    texts = pa.array([answers[code] for code in drawn.tolist()], pa.string())
+    responses = design.answer(codes)
+    texts = pa.array([answers[code] for code in responses.tolist()], pa.string())
     _write(table.set_column(table.column_names.index(column), column, texts), output)
     terminal.step(
         "answers randomised",
@@ -186,14 +186,14 @@ def estimate(
 ) -> None:
     """Estimate the shares of the true answers from randomised ones, with intervals."""
     _, codes = _codes(data, column, answers, (), reading)
-    found = design.estimate(codes)
-    half = NormalDist().inv_cdf(0.975) * found.standard_errors
+    estimates = design.estimate(codes)
+    half = NormalDist().inv_cdf(0.975) * estimates.standard_errors
     lines = [
         (
             printable(text),
             *(f"{100 * value:.2f}" for value in (share, share - reach, share + reach)),
         )
-        for text, share, reach in zip(answers, found.shares, half, strict=True)
+        for text, share, reach in zip(answers, estimates.shares, half, strict=True)
     ]
     headings = (
         Message("answer"),

@@ -151,12 +151,12 @@ def _show_limited(
             has_field=False,
             n_points=_POINTS if has_frontier else 2,
         )
-        tried = (
+        outcome = (
             None
             if attacks is None
             else attack(terminal, job, plan, progress=report_progress, **attacks)
         )
-    facts = frontier_facts(plan, line, attacks=tried)
+    facts = frontier_facts(plan, line, attacks=outcome)
     if has_frontier:
         show_frontier(terminal, facts)
     show_attacks(terminal, facts)

@@ -132,12 +132,12 @@ def frontier(
             n_points=points,
             has_field=has_field,
         )
-        tried = None
+        outcome = None
         if attacks and job is not None:
-            tried = attack(
+            outcome = attack(
                 terminal, job, plan, share=share, n_secrets=secrets, progress=report_progress
             )
-    facts = frontier_facts(plan, line, attacks=tried)
+    facts = frontier_facts(plan, line, attacks=outcome)
     if tables is not None:
         _write_tables(terminal, line, tables)
     if output is None:

@@ -151,9 +151,9 @@ def _sent(
 
     cut = pieces(values, size=size, length=length)
     every = list(combinations(range(length // size), 2))
-    chosen = places_of(names, secret=secret, metric=metric, n_pairs=len(every))
+    choices = places_of(names, secret=secret, metric=metric, n_pairs=len(every))
     for number, pair in enumerate(every):
-        mine = [row for row, choice in enumerate(chosen) if choice == number]
+        mine = [row for row, choice in enumerate(choices) if choice == number]
         own_names = [names[row] for row in mine]
         texts = [[cut[row][place] for row in mine] for place in pair]
         questions: list[dict[str, Any]] = [

@@ -105,11 +105,13 @@ def params(
             raise click.UsageError(Message("--preset is a design of its own."))
         from rappor.presets import PRESETS
 
-        chosen = PRESETS[preset]
-        terminal.tell(chosen.source)
+        preset_design = PRESETS[preset]
+        terminal.tell(preset_design.source)
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, chosen.parameters, _goal(options | losses), delta, rotations)
-        _write(terminal, chosen.parameters, output, force=force)
+        _show_design(
+            terminal, preset_design.parameters, _goal(options | losses), delta, rotations
+        )
+        _write(terminal, preset_design.parameters, output, force=force)
         return
     if oracle is not None:
         if file is not None or options["epsilon_permanent"] is not None:

@@ -144,7 +144,7 @@ def collect(
         )
         clients.commit()
         places.write(output, overwrite=may_replace())
-        spent = clients.most
+        largest_loss = clients.most
     if numbers["beyond the cap"]:
         terminal.warn(
             "beyond the cap",
@@ -164,7 +164,7 @@ def collect(
             "{periods:,} periods; no person adds up to more than epsilon {spent:.4g}, the cap "
             "is {most:.4g}",
             periods=len(places.periods),
-            spent=spent,
+            spent=largest_loss,
             most=most,
         ),
     )

@@ -197,7 +197,7 @@ def _declared(schema: Path | None) -> Any:
 
     if schema is None:
         return {}
-    if (content := read_json(schema, "schema")) is None:
+    if (content := read_json(schema, Message("schema"))) is None:
         raise EvaluationError(
             Message("The schema {schema!r} is not JSON.", schema=Name(schema.name))
         )

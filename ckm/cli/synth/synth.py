@@ -499,13 +499,13 @@ def _with_estimate(terminal: Terminal, report_progress: Progress) -> Progress:
 
 def _tell_nests(terminal: Terminal, model: Model) -> None:
     """Say which codes lie in those of other columns, and how that is kept."""
-    kept = model.kept_parents()
-    if kept:
-        names = Name.each([one.label for one, _ in kept])
+    nests = model.kept_parents()
+    if nests:
+        names = Name.each([one.label for one, _ in nests])
         terminal.step(
             "codes that nest",
             Message("no code is drawn outside its parent: {names}", names=names)
-            if kept[0][1] == "construction"
+            if nests[0][1] == "construction"
             else Message("codes outside their parent are drawn again: {names}", names=names),
         )
 

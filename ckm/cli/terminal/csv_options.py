@@ -13,16 +13,21 @@ _TYPES = ("text", "integer", "decimal", "date")
 
 
 def csv_options(verb: Callable[..., Any]) -> Any:
-    """Add ``--type``, ``--text`` and ``--decimal``: the verb takes them as ``reading``."""
+    """Add ``--type``, ``--text``, ``--decimal``, ``--missing``: the verb's ``reading``."""
 
     @wraps(verb)
     def read(
-        *args: Any, types: tuple[str, ...], text: bool, decimal: str, **options: Any
+        *args: Any,
+        types: tuple[str, ...],
+        text: bool,
+        decimal: str,
+        missing: tuple[str, ...],
+        **options: Any,
     ) -> Any:
         from tables import ReadOptions
 
         declared = dict(map(_declared, types))
-        reading = ReadOptions(types=declared, text=text, decimal=decimal)
+        reading = ReadOptions(types=declared, text=text, decimal=decimal, missing=missing)
         return verb(*args, reading=reading, **options)
 
     return options(
@@ -39,6 +44,12 @@ def csv_options(verb: Callable[..., Any]) -> Any:
             type=click.Choice([".", ","]),
             default=".",
             help="Of CSV: the decimal mark.",
+        ),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="TEXT",
+            help="Of CSV: a text that stands for a missing value; may be given several times.",
         ),
     )(read)
 

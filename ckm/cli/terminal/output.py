@@ -56,15 +56,13 @@ def check_output(
         )
 
 
-def read_json(file: Path, what: str = "file") -> Any:
+def read_json(file: Path, what: Message = Message("file")) -> Any:  # noqa: B008  (frozen)
     """Return what a JSON file holds; None where it is none."""
     try:
         return json.loads(read_text(file))
     except OSError:
         raise click.UsageError(
-            Message(
-                "The {what} {file!r} cannot be read.", what=said(what), file=Name(file.name)
-            )
+            Message("The {what} {file!r} cannot be read.", what=what, file=Name(file.name))
         ) from None
     except (ValueError, RecursionError):
         return None

@@ -51,6 +51,9 @@ class Records(Section):
         "For CSV: all columns that types does not name are texts.", default=False
     )
     decimal: Literal[".", ","] = optional("For CSV: the decimal mark.", default=".")
+    missing: list[Label] = optional(
+        'For CSV: texts that stand for a missing value, such as "NA".', default=[]
+    )
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
     _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
@@ -83,7 +86,9 @@ class Records(Section):
         """What is declared of the columns of CSV files."""
         from tables import ReadOptions
 
-        return ReadOptions(types=self.types, text=self.text, decimal=self.decimal)
+        return ReadOptions(
+            types=self.types, text=self.text, decimal=self.decimal, missing=self.missing
+        )
 
     @property
     def patterns(self) -> list[str]:

@@ -39,6 +39,7 @@ from ckm.config.section import (
     texts_of,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
+from ckm.formats.words import say
 from footing.messages import Message, Name
 from tables import DerivedVariable, FilterError
 from tables.filtering.filters import parse_filter
@@ -113,6 +114,21 @@ class Job(SettingsFile, title="A release job of ckm"):
         return {name: title for name, title in texts.items() if title}
 
     @property
+    def populations(self) -> Mapping[str, Texts]:
+        """Name of a table → which records it counts, by language, where these are not all.
+
+        A filter without words of the office is told as it is written: what a published table
+        counts is part of the table.
+        """
+        texts = {table.name: table.population for table in self.table if table.population}
+        for table in self.table:
+            if table.where and table.name not in texts:
+                texts[table.name] = {
+                    code: say("filter", code).format(table.where) for code in LANGUAGES
+                }
+        return texts
+
+    @property
     def dataflows(self) -> Mapping[str, str]:
         """Name of a table → what SDMX knows it by."""
         return {t.name: t.dataflow for t in self.table if t.dataflow is not None}
@@ -178,8 +194,9 @@ class Job(SettingsFile, title="A release job of ckm"):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sections that belong to no table, perhaps by a slip."""
-        return tuple(f"{self.path.name}: {text}" for text in self._unused())
+        """Sections that belong to no table, perhaps by a slip; filters without words."""
+        texts = (*self._unused(), *self._wordless())
+        return tuple(f"{self.path.name}: {text}" for text in texts)
 
     def title_of(
         self, table: str = "", *, languages: Sequence[str] = LANGUAGES
@@ -193,8 +210,13 @@ class Job(SettingsFile, title="A release job of ckm"):
         languages
             Those that are wanted.
         """
-        texts = self.titles.get(table, {})
-        return one_text({code: texts[code] for code in languages if code in texts})
+        return _in_languages(self.titles.get(table, {}), languages)
+
+    def population_of(
+        self, table: str, *, languages: Sequence[str] = LANGUAGES
+    ) -> str | Mapping[str, str]:
+        """Return which records a table counts, as `title_of`; empty where these are all."""
+        return _in_languages(self.populations.get(table, {}), languages)
 
     @property
     def checks(self) -> Literal["stop", "warn", "skip"]:
@@ -326,6 +348,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     def _add_problems_of_continuous(self, reading: Reading) -> None:
         """Note exceptions that nobody can grant, or that no public report would tell."""
         dimensions = {d for table in self.table for d in table.dimensions}
+        nested = (self.hierarchies.get(d) for d in dimensions)
+        dimensions |= {c for levels in nested if isinstance(levels, list) for c in levels}
         for number, entry in enumerate(self.report.exceptions):
             column, where = entry.continuous, ("report", "exceptions", number)
             if column is None:
@@ -425,6 +449,17 @@ class Job(SettingsFile, title="A release job of ckm"):
             with contextlib.suppress(FilterError):
                 yield from parse_filter(table.where).columns if table.where else ()
 
+    def _wordless(self) -> Iterator[str]:
+        """Name the tables that count some records alone and have no words for it."""
+        names = [table.name for table in self.table if table.where and not table.population]
+        if names:
+            yield Message(
+                "Readers learn of the filter of {tables} as it is written in where; say in "
+                "words which records are counted: population = {example}.",
+                tables=Name.each(names),
+                example=Name('{ en = "…", fr = "…" }'),
+            )
+
     def _unused(self) -> Iterator[str]:
         table_dimensions = list(
             dict.fromkeys(d for table in self.table for d in table.dimensions)
@@ -466,6 +501,10 @@ class Job(SettingsFile, title="A release job of ckm"):
                         what=what,
                         end=Message("; {way}", way=way) if way else Message("."),
                     )
+
+
+def _in_languages(texts: Texts, languages: Sequence[str]) -> str | Mapping[str, str]:
+    return one_text({code: texts[code] for code in languages if code in texts})
 
 
 def add_problems_of_dimensions(

@@ -132,7 +132,10 @@ class JobMagnitude(Section):
         "Publish 0 where the published count is 0: small sums are too low.", default=False
     )
     mean_from: int = optional(
-        "The least published count of which a mean is published.", default=3, ge=1, le=1000
+        "The least published count of records of which a mean is published.",
+        default=3,
+        ge=1,
+        le=1000,
     )
     same_key: bool = optional("Of cellkey: the first key unturned.", default=True)
     key_decimals: int = optional("Of tauargus.", default=8, ge=1, le=15)

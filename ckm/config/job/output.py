@@ -130,6 +130,10 @@ def common_texts(job: Job) -> list[str]:
         **{name: Message("the title of {name!r}", name=Name(name)) for name in job.tables},
     }
     texts: dict[str, Texts] = {what: job.titles.get(name, {}) for name, what in titles.items()}
+    texts |= {
+        Message("the population of {name!r}", name=Name(name)): population
+        for name, population in job.populations.items()
+    }
     for what in ("source", "unit", "description"):
         texts |= {what: translation} if (translation := getattr(output, what)) else {}
     for name, magnitude in job.magnitudes.items():

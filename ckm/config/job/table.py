@@ -26,6 +26,9 @@ class JobTable(Section):
 
     name: Label = Field(description="Name of the table and of its files.")
     title: Words = optional("What it shows; one text, or { en = …, fr = … }.", default={})
+    population: Words = optional(
+        "Which records it counts, for readers; one text, or { en = …, fr = … }.", default={}
+    )
     dataflow: Label | None = optional('What SDMX knows it by: "AGENCY:ID(1.0)".')
     dimensions: Some[str] = Field(description="Columns, or names of hierarchies.")
     measures: Some[str] = optional(

@@ -17,7 +17,18 @@ from tables import DerivedVariable, RequestError
 from tables.errors import DataError
 
 #: The keys that say how a variable is derived, beside `of`.
-_DERIVING = ("bands", "width", "start", "end", "open", "recode", "keep", "other", "absent")
+_DERIVING = (
+    "bands",
+    "width",
+    "start",
+    "end",
+    "open",
+    "recode",
+    "keep",
+    "other",
+    "missing",
+    "absent",
+)
 _Bound = int | float | dt.date
 
 
@@ -49,6 +60,9 @@ class JobVariable(Section):
     )
     keep: bool = optional("Leave codes that recode does not name as they are.", default=False)
     other: Label | None = optional("The category of other values; else they are refused.")
+    missing: Label | None = optional(
+        "The category of records without a value, which may be one of the others."
+    )
     absent: Literal["stop", "allow"] | None = optional(
         'Whether recode may name codes that no record has: "stop" by default.'
     )

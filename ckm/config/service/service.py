@@ -12,7 +12,7 @@ from ckm.config.job.job import Categories, Hierarchies, Job, add_problems_of_dim
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.noise import JobNoise
 from ckm.config.job.output import JobOutput
-from ckm.config.job.variable import add_problems_of_variables
+from ckm.config.job.variable import JobVariable, add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
 from ckm.config.read import build, kind_of, open_settings, read_job
 from ckm.config.reading import Reading
@@ -54,6 +54,7 @@ class Service(SettingsFile, title="A service of ckm"):
     ledger: ServiceLedger | None = None
     _official: tuple[Job, ...] = PrivateAttr(default=())
     _discrete: tuple[str, ...] = PrivateAttr(default=())
+    _derived: tuple[JobVariable, ...] = PrivateAttr(default=())
 
     @cached_property
     def job(self) -> Job:
@@ -62,7 +63,7 @@ class Service(SettingsFile, title="A service of ckm"):
             **{name: getattr(self, name) for name in ("data", "keys", "ptable")},
             hierarchies=self.hierarchies,
             categories=self.categories,
-            variable=self.variable,
+            variable=(*self.variable, *self._derived),
             table=(),
             output=JobOutput(
                 total_label=self.about.total_label,
@@ -77,6 +78,10 @@ class Service(SettingsFile, title="A service of ckm"):
     def take_discrete(self, columns: Iterable[str]) -> None:
         """Take columns for categories, as the job does of which these are the tables."""
         self._discrete = tuple(columns)
+
+    def take_derived(self, variables: Iterable[JobVariable]) -> None:
+        """Derive columns as the job does of which these are the tables; offer none of them."""
+        self._derived = tuple(one for one in variables if one.derived is not None)
 
     @cached_property
     def variables(self) -> Mapping[str, OfferedVariable]:

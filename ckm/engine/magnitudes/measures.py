@@ -79,10 +79,16 @@ def mean_decimals(decimals: int | None) -> int | None:
     return None if decimals is None else min(max(decimals, 0) + _MORE, _MOST)
 
 
-def published_mean(total: Floats, divisor: Floats, noise: MagnitudeNoise) -> Floats:
-    """Return the published means of cells, masked where few are divided by, as published."""
+def published_mean(
+    total: Floats, divisor: ArrayLike, counts: ArrayLike, noise: MagnitudeNoise
+) -> Floats:
+    """Return the published means of cells, masked where the published count is small.
+
+    Counts are those of records, also where means are divided by weighted counts: one record
+    of weight 200 is one contributor.
+    """
     mean = published_ratio(total, divisor)
-    mean[np.asarray(divisor, np.float64) < noise.mean_from] = np.nan
+    mean[np.asarray(counts) < noise.mean_from] = np.nan
     decimals = mean_decimals(noise.decimals)
     if decimals is not None:
         mean = np.round(mean, decimals) + 0.0  # no minus before a zero

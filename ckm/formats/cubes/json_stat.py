@@ -10,6 +10,7 @@ Withheld categories stand in ``extension.blocked``, totals in each dimension's
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
 from ckm.formats.cubes.cube import Axis, Cube, cube_of
+from ckm.formats.cubes.number_texts import NumberTexts, joined_texts, runs_of
 from footing.messages import Message
 
 CONTENTS = "ContentsCode"
@@ -40,27 +42,48 @@ def write_json_stat(
     cube = cube_of(table, about, what="JSON-stat")
     names = list(table.measures)
     contents = free_name(CONTENTS, [axis.name for axis in cube.axes])
-    place = (cube.place[:, None] * len(names) + np.arange(len(names))).ravel()
-    mask = np.stack([hidden(values) for values in table.measures.values()], axis=1).ravel()
-    size = cube.size * len(names)
-    is_full = 2 * len(place) >= size and bool((np.diff(cube.place) > 0).all())
-    head = merged(_head(cube, table, contents, has_status=bool(mask.any())), more or {})
-    stream.write(_dumps(head)[:-1].encode() + b',"value":' + (b"[" if is_full else b"{"))
-    texts = _numbers(table)
+    has_status = any(hidden(values).any() for values in table.measures.values())
+    is_full = 2 * table.n_rows >= cube.size and bool((np.diff(cube.place) > 0).all())
+    runs = runs_of(list(table.measures.values()))
+    if runs is None:
+        decimals = {name: _decimals(values) for name, values in table.measures.items()}
+    else:
+        counted = chain.from_iterable(run.decimals for run in runs)
+        decimals = dict(zip(names, counted, strict=True))
+    own = _head(cube, table, contents, decimals, has_status=has_status)
+    stream.write(_dumps(merged(own, more or {}))[:-1].encode())
+    stream.write(b',"value":' + (b"[" if is_full else b"{"))
+    if is_full and table.n_rows == cube.size and runs is not None:
+        _write_digits(stream, runs, table.n_rows)
+    else:
+        _write_numbers(stream, table, cube, is_full=is_full)
+    stream.write(b"]" if is_full else b"}")
+    if has_status:
+        masks = [hidden(values) for values in table.measures.values()]
+        places = _places(cube, len(names))[np.stack(masks, axis=1).ravel()]
+        status = _dumps({str(place): SUPPRESSED for place in places.tolist()})
+        stream.write(b',"status":' + status.encode())
+    stream.write(b"}\n")
+
+
+def _places(cube: Cube, n_measures: int) -> NDArray[np.int64]:
+    """Return where each number stands, measures side by side."""
+    places: NDArray[np.int64] = cube.place[:, None] * n_measures + np.arange(n_measures)
+    return places.ravel()
+
+
+def _write_numbers(
+    stream: IO[bytes], table: PublishedTable, cube: Cube, *, is_full: bool
+) -> None:
+    """Write numbers one by one, null for missing cells, or pairs of a place and a number."""
+    places, texts = _places(cube, len(table.measures)), _numbers(table)
     if is_full:
-        full: NDArray[Any] = np.full(size, "null", object)
-        full[place] = texts
+        full: NDArray[Any] = np.full(cube.size * len(table.measures), "null", object)
+        full[places] = texts
         _write_joined(stream, full)
     else:
-        _write_joined(
-            stream, [f'"{p}":{t}' for p, t in zip(place.tolist(), texts, strict=True)]
-        )
-    stream.write(b"]" if is_full else b"}")
-    if mask.any():
-        stream.write(
-            b',"status":' + _dumps({str(p): SUPPRESSED for p in place[mask].tolist()}).encode()
-        )
-    stream.write(b"}\n")
+        pairs = zip(places.tolist(), texts, strict=True)
+        _write_joined(stream, [f'"{place}":{text}' for place, text in pairs])
 
 
 def merged(document: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,6 +109,12 @@ def _numbers(table: PublishedTable) -> NDArray[Any]:
     return texts.ravel()
 
 
+def _write_digits(stream: IO[bytes], runs: Sequence[NumberTexts], n_rows: int) -> None:
+    for start in range(0, n_rows, _CHUNK):
+        stream.write(b"," if start else b"")
+        stream.write(joined_texts(runs, slice(start, start + _CHUNK)))
+
+
 def _write_joined(stream: IO[bytes], texts: Sequence[str] | NDArray[Any]) -> None:
     for start in range(0, len(texts), _CHUNK):
         stream.write(b"," if start else b"")
@@ -97,7 +126,12 @@ def _dumps(document: Any) -> str:
 
 
 def _head(
-    cube: Cube, table: PublishedTable, contents: str, *, has_status: bool
+    cube: Cube,
+    table: PublishedTable,
+    contents: str,
+    decimals: Mapping[str, int],
+    *,
+    has_status: bool,
 ) -> dict[str, Any]:
     """Return all but the numbers."""
     about = cube.about
@@ -112,7 +146,7 @@ def _head(
     document["role"] = _roles(cube, contents)
     document["dimension"] = {
         **{axis.name: _dimension(axis, about) for axis in cube.axes},
-        contents: _contents(table, about),
+        contents: _contents(table, about, decimals),
     }
     document["extension"] = _extension(about, has_status=has_status)
     return document
@@ -158,12 +192,14 @@ def elimination(axis: Axis, about: TableAbout) -> str | None:
     return axis.total if totals == {axis.total} else None
 
 
-def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
+def _contents(
+    table: PublishedTable, about: TableAbout, decimals: Mapping[str, int]
+) -> dict[str, Any]:
     units: dict[str, dict[str, Any]] = {}
-    for name, values in table.measures.items():
+    for name in table.measures:
         unit = about.units.get(name, about.unit)
         units[name] = {"label": unit} if unit else {}
-        units[name]["decimals"] = max(_decimals(values), about.decimals.get(name, 0))
+        units[name]["decimals"] = max(decimals[name], about.decimals.get(name, 0))
     return {
         "label": CONTENTS,
         "category": {

@@ -15,7 +15,13 @@ from ckm.ledger.record_sets.complement import (
     nested_differences,
     sketch_of,
 )
-from ckm.ledger.storage.record import Record, names_of
+from ckm.ledger.storage.record import (
+    Combination,
+    Record,
+    combinations_of,
+    levels_by_rank,
+    names_of,
+)
 from ckm.ledger.storage.seal import Seal
 from footing.arrays import Flags, Integers, Words
 from tables import Cells
@@ -146,6 +152,16 @@ class Entry:
             definition=self.definition.protected_by(protection),
             labels=self.seal.digests(words, _LABEL),
             is_compared=protection.is_compared,
+        )
+
+    def combinations(self, is_new: Flags) -> frozenset[Combination]:
+        """Return the combinations of levels that have new cells, as `Record.combinations`."""
+        used = self.cell[is_new & (self.axis < 0)]
+        return combinations_of(
+            self.definition.dimensions,
+            [levels_by_rank(axis) for axis in self.cells.axes],
+            [rank[used] for rank in self.cells.ranks],
+            len(used),
         )
 
     def record(self, is_new: Flags, *, has_others: bool = False) -> Record:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ckm.ledger.appearances import Appearance
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
@@ -181,6 +182,50 @@ class Histories:
             )
         return record
 
+    def appearances(
+        self, entries: Sequence[Entry], histories: Sequence[str]
+    ) -> Iterator[Appearance]:
+        """Yield the tables of some histories, then new ones, and what is new in each.
+
+        Sets that two histories have count in the first of them.
+        """
+        places = {name: place for place, name in enumerate(histories)}
+        for row in self._store.rows(is_open=True):
+            if row.history in places:
+                record = self.record(row.number)
+                before = histories[: places[row.history]]
+                is_new = ~self._any_knows(before, record.identity)
+                levels = {
+                    name: max(len(columns), 1 + max(own, default=0))
+                    for name, (columns, _), own in zip(
+                        record.definition.dimensions,
+                        record.axes,
+                        record.levels or [()] * len(record.axes),
+                        strict=False,
+                    )
+                }
+                yield Appearance(
+                    definition=record.definition,
+                    digest=row.digest,
+                    levels=levels,
+                    new=record.combinations(is_new),
+                )
+        identities = [np.zeros(0, np.uint64), *(entry.identity for entry in entries)]
+        is_first = np.zeros(sum(map(len, identities)), bool)
+        is_first[np.unique(np.concatenate(identities), return_index=True)[1]] = True
+        start = 0
+        for entry in entries:
+            is_new = is_first[start : start + len(entry)]
+            start += len(entry)
+            is_new = is_new & ~self._any_knows(histories, entry.identity) & entry.is_compared
+            yield Appearance(definition=entry.definition, new=entry.combinations(is_new))
+
+    def _any_knows(self, histories: Sequence[str], identities: Words) -> Flags:
+        is_known = np.zeros(len(identities), bool)
+        for name in histories:
+            is_known |= self.index(name).knows(identities)
+        return is_known
+
     def compare(
         self, submission: Submission, *, accepted: Pending, threshold: int
     ) -> tuple[list[int], list[ThinPair]]:
@@ -287,14 +332,14 @@ class Histories:
         What was found stays: a service asks for each of its tables.
         """
         labelled = self._labelled_sets(history)
-        known = self._in_two_ways.get(history)
-        if known is None or known[0] is not labelled.runs:
-            known = (labelled.runs, 0, np.zeros(0, np.uint64))
-        _, last, sets = known
+        cached = self._in_two_ways.get(history)
+        if cached is None or cached[0] is not labelled.runs:
+            cached = (labelled.runs, 0, np.zeros(0, np.uint64))
+        _, last, sets = cached
         for number, record in self._with_noise(history, after=last):
             own = record.sets[0]
             sets, last = np.union1d(sets, own[labelled.knows(own)]), number
-        self._in_two_ways[history] = (known[0], last, sets)
+        self._in_two_ways[history] = (cached[0], last, sets)
         return sets
 
     def _with_noise(self, history: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:

@@ -1,17 +1,23 @@
 """What the ledger keeps of one table: its new record sets as keyed digests, and their names."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ckm.ledger.definition import Definition
-from footing.arrays import Integers, Words
+from footing.arrays import Flags, Integers, Words
 from tables import Cells
+from tables.cells.axes import Axis
+from tables.cells.places import level_of
+from tables.request import MISSING
 
 Whole = NDArray[np.integer]
+#: Dimensions, each with a level: what a margin shows.
+Combination: TypeAlias = frozenset[tuple[str, int]]
 
 _SIDE = ("cell", "table", "where", "entry")
 #: The columns of a file of thin differences.
@@ -62,6 +68,11 @@ class CellName:
             left_out = ", ".join(f"{column}={label}" for column, label in self.without)
             words = f"{words} without {left_out}"
         return words or "all records"
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether one of its categories is that of records without a value."""
+        return any(label == MISSING for _, label in (*self.categories, *self.without))
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -139,6 +150,9 @@ class Record:
         For every new set, then for every further one, the keyed digest of what is published of
         it: by which method, and as what number. None for noise, which is the same for equal
         sets.
+    levels
+        For every axis the level of its categories, 0 for the finest, -1 for the total; empty
+        in entries of older programs.
     """
 
     definition: Definition
@@ -153,6 +167,7 @@ class Record:
     ranks: Whole
     axes: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     labels: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
+    levels: tuple[tuple[int, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.identity)
@@ -195,6 +210,20 @@ class Record:
         """The set of every word."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
+    def combinations(self, is_new: Flags) -> frozenset[Combination] | None:
+        """Return the combinations of levels that have new cells; None where it is not known.
+
+        Parameters
+        ----------
+        is_new
+            Which of the sets count as new.
+        """
+        if len(self) and not self.levels and self.axes:
+            return None
+        used = self.ranks[self.cell[is_new & (self.axis < 0)]]
+        levels = [np.array(own, np.int64) for own in self.levels]
+        return combinations_of(self.definition.dimensions, levels, list(used.T), len(used))
+
     def name(self, number: int, *, entry: int | None = None) -> CellName:
         """Name a set in the words of categories."""
         ranks = [int(rank) for rank in self.ranks[self.cell[number]]]
@@ -220,7 +249,8 @@ class Record:
         names = (*_ARRAYS, _LABELS) if len(self.labels) else _ARRAYS
         arrays = {name: _narrow(getattr(self, name)) for name in names}
         shapes = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
-        head = json.dumps({"arrays": shapes, "axes": self.axes}).encode()
+        heading = {"arrays": shapes, "axes": self.axes, "levels": self.levels}
+        head = json.dumps(heading).encode()
         bodies = [array.tobytes() for array in arrays.values()]
         return b"".join([len(head).to_bytes(_LENGTH, "big"), head, *bodies])
 
@@ -235,7 +265,41 @@ class Record:
             arrays[name] = np.frombuffer(text, kind, size, start).reshape(shape)
             start += arrays[name].nbytes
         axes = tuple((tuple(c), tuple(tuple(t) for t in ts)) for c, ts in head["axes"])
-        return cls(definition=definition, axes=axes, **arrays)
+        levels = tuple(map(tuple, head.get("levels", ())))
+        return cls(definition=definition, axes=axes, levels=levels, **arrays)
+
+
+def combinations_of(
+    dimensions: Sequence[str], levels: Sequence[Whole], ranks: Sequence[Whole], n_cells: int
+) -> frozenset[Combination]:
+    """Return the combinations of levels that cells are of: dimensions, each with its level.
+
+    Parameters
+    ----------
+    dimensions
+        The dimensions, an axis each.
+    levels
+        For each axis the level of its categories, -1 for the total.
+    ranks
+        For each axis the category of every cell.
+    n_cells
+        How many cells there are.
+    """
+    if not n_cells:
+        return frozenset()
+    if not levels:
+        return frozenset({frozenset()})
+    columns = [own[rank] for own, rank in zip(levels, ranks, strict=True)]
+    return frozenset(
+        frozenset(pair for pair in zip(dimensions, some, strict=True) if pair[1] >= 0)
+        for some in np.unique(np.column_stack(columns), axis=0).tolist()
+    )
+
+
+def levels_by_rank(axis: Axis) -> Integers:
+    """Return the level of each category of an axis by rank: 0 is the finest, -1 the total."""
+    levels = level_of(axis)
+    return np.where(levels == len(axis.levels) - 1, -1, levels)
 
 
 def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, Any]:
@@ -243,7 +307,7 @@ def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, 
     used, cell = _used(cell, len(cells))
     category = np.full(len(cell), -1, np.int64)
     ranks = np.zeros((len(used), len(cells.axes)), np.int32)
-    axes = []
+    axes, levels = [], []
     for number, (own_axis, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         is_here = axis == number
         mine = np.concatenate([rank[used], rank[whole[is_here]]])
@@ -252,12 +316,14 @@ def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, 
         category[is_here] = place[len(used) :]
         labels = tuple(tuple(str(texts[r]) for r in categories) for texts in own_axis.labels)
         axes.append((own_axis.columns, labels))
+        levels.append(tuple(levels_by_rank(own_axis)[categories].tolist()))
     return {
         "cell": cell,
         "axis": axis,
         "whole": category,
         "ranks": ranks,
         "axes": tuple(axes),
+        "levels": tuple(levels),
     }
 
 

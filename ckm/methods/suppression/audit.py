@@ -269,9 +269,9 @@ class _Moves:
             cover, move = Cover(self.problem, demands), self._mover(demands)
             for earlier in valid_changes:
                 cover.add(earlier)
-            left = cover.open_demands()
-            for done, number in enumerate(left.tolist()):
-                self.progress(done / len(left))
+            demand_numbers = cover.open_demands()
+            for done, number in enumerate(demand_numbers.tolist()):
+                self.progress(done / len(demand_numbers))
                 for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
                     change = None if is_met[number] else move(number, sign)
                     if change is not None:

@@ -67,18 +67,18 @@ class Doubters:
         first = next((n for n in range(len(changes)) if way(n)[1] >= largest), None)
         if first is None:
             return nobody, None
-        left = way(first)[2][0]
-        needs = self._of_each(left, need, inside, most)
-        left, needs = left[needs > 0], needs[needs > 0]
+        doubters = way(first)[2][0]
+        needs = self._of_each(doubters, need, inside, most)
+        doubters, needs = doubters[needs > 0], needs[needs > 0]
         used = []
         for number in [first, *range(first), *range(first + 1, len(changes))]:
             move, far, limits = way(number)
             used.append(number)
-            doubts = (needs > far) | self._doubt(left, needs / move, cell, limits)
-            left, needs = left[doubts], needs[doubts]
-            if not left.size:
+            doubts = (needs > far) | self._doubt(doubters, needs / move, cell, limits)
+            doubters, needs = doubters[doubts], needs[doubts]
+            if not doubters.size:
                 break
-        return left, used
+        return doubters, used
 
     def _of_each(self, who: Integers, need: float, inside: Integers, most: Floats) -> Floats:
         """Return what contributors inside and outside must believe possible of a cell."""
@@ -111,12 +111,12 @@ class Doubters:
     @staticmethod
     def _doubt(who: Integers, times: Floats, cell: int, limits: Any) -> Any:
         """Tell who does not believe that a change may be taken so often."""
-        listed, least, at, second = limits
-        if not listed.size:
+        contributors, least, at, second = limits
+        if not contributors.size:
             return np.zeros(len(who), bool)
-        place = np.minimum(np.searchsorted(listed, who), listed.size - 1)
+        place = np.minimum(np.searchsorted(contributors, who), contributors.size - 1)
         own = np.where(at[place] == cell, second[place], least[place])
-        return (listed[place] == who) & (times * (1 - _NEAR) > own)
+        return (contributors[place] == who) & (times * (1 - _NEAR) > own)
 
     def _of(self, change: Change, *, is_forth: bool) -> tuple[float, Any]:
         """Return how often a change may be taken, and by whom how often at most."""

@@ -127,12 +127,12 @@ def known_equations(
     if len(summed) <= _MOST_VARIABLES:
         candidates += [e for e in _candidates(summed) if e.terms not in own]
     exact = _exact(source, candidates)
-    seen = [
+    exact_equations = [
         replace(equation, is_exact=is_exact)
         for equation, is_exact in zip(candidates, exact, strict=True)
         if is_exact or equation.status != "seen"
     ]
-    return tuple(_without_consequences(seen))
+    return tuple(_without_consequences(exact_equations))
 
 
 def _candidates(variables: Sequence[str]) -> Iterator[Equation]:
@@ -179,18 +179,18 @@ def _holds(equation: Equation, number: Mapping[str, str]) -> str:
 def _without_consequences(equations: Iterable[Equation]) -> Iterator[Equation]:
     """Leave out what follows from shorter ones, of variables that are always the same."""
     same: dict[str, str] = {}
-    kept: set[frozenset[tuple[str, int]]] = set()
+    terms: set[frozenset[tuple[str, int]]] = set()
     for equation in equations:
         names = [same.get(name, name) for name in equation.variables]
         weights = dict.fromkeys(names, 0)
         for name, (_, weight) in zip(names, equation.weights, strict=True):
             weights[name] += weight
         short = tuple((name, weight) for name, weight in weights.items() if weight)
-        is_new = len(short) > 1 and Equation(weights=short).terms not in kept
+        is_new = len(short) > 1 and Equation(weights=short).terms not in terms
         if equation.status != "seen" or is_new:
             yield equation
         if len(short) > 1 and all(abs(weight) == 1 for _, weight in short):
-            kept.add(Equation(weights=short).terms)
+            terms.add(Equation(weights=short).terms)
         if len(short) == 2 and equation.is_applied:
             (first, _), (second, _) = short
             same[second] = first

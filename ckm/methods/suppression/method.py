@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ckm.methods.suppression import Audit
     from ckm.methods.suppression.cell_selection import MeasureSystem
     from ckm.methods.suppression.original_cells import Finest, Originals
-    from footing.arrays import Flags, Integers
+    from footing.arrays import Flags, Floats, Integers
     from footing.progress import Progress
     from reports.facts.release import FileFact
     from reports.facts.suppression import (
@@ -231,14 +231,14 @@ class CellSuppression:
 
     def _warn_of_equations(self, data: Originals) -> None:
         """Ask the office to confirm what the records alone show."""
-        seen = [str(e) for e in data.equations if e.status == "seen"]
-        if seen:
+        unconfirmed = [str(e) for e in data.equations if e.status == "seen"]
+        if unconfirmed:
             logger.warning(
                 "%s",
                 Message(
                     "All records fulfil {equations}: readers are taken to know it. Say so, or "
                     "that it is chance, by equation in [[suppression.links]].",
-                    equations=Enumeration("; ", Name.each(seen)),
+                    equations=Enumeration("; ", Name.each(unconfirmed)),
                 ),
                 extra={"event": "equations seen"},
             )
@@ -539,6 +539,15 @@ def _measure_record(
     return record
 
 
+_SOLVER_ERROR = 1e-9
+
+
+def without_solver_error(ends: Floats, values: Floats) -> Floats:
+    """Set the ends of intervals to 0 that are far smaller than the interval and its value."""
+    size = np.fmax(np.abs(values), np.nanmax(np.abs(ends), axis=1, initial=0))
+    return np.where(np.abs(ends) <= _SOLVER_ERROR * size[:, None], 0.0, ends)
+
+
 def _write_audits(
     internal: Path, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
 ) -> tuple[FileFact, ...]:
@@ -578,6 +587,8 @@ def _intervals(
         for axis, rank in zip(cells.axes, cells.ranks, strict=True)
         for texts in axis.labels
     ]
+    # What solvers leave of a zero is far below any digit of the other numbers of the line.
+    ends = without_solver_error(ends, values)
     for row in np.flatnonzero(hidden_cells.hidden[place]).tolist():
         cell = place[row]
         yield [

@@ -155,10 +155,10 @@ def _repeats(cells: Cells, missing_label: str) -> Iterator[tuple[tuple[str, ...]
         tree = tree_of(axis)
         children = np.bincount(tree[tree >= 0], minlength=axis.size)
         paths = list(zip(*(map(str, texts) for texts in axis.labels), strict=True))
-        shown = set(cells.ranks[number][grid.above(number) >= 0].tolist())
+        visible = set(cells.ranks[number][grid.above(number) >= 0].tolist())
         own = {
             paths[rank]
-            for rank in shown
+            for rank in visible
             if children[tree[rank]] == 1
             and all(
                 text in {above, missing_label}

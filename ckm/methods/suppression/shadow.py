@@ -41,11 +41,11 @@ def primary_by_shadow(
     without_shares = replace(rules, dominance=None, p_percent=None, prior_posterior=None)
     # a threshold of 1 calls nothing unsafe
     own = apply(amounts, replace(without_shares, threshold=rules.threshold or 1))
-    judged = apply(shadow, replace(rules, threshold=None, request=None, zero_margin=None))
+    verdict = apply(shadow, replace(rules, threshold=None, request=None, zero_margin=None))
     total = np.asarray(shadow.total, np.float64)
     share = np.divide(amounts.total, total, out=np.zeros(len(total)), where=total > 0)
-    lower, upper = judged.lower * share, judged.upper * share
-    is_primary = judged.is_primary & (upper > 0)  # a sum of 0 is published as it is
+    lower, upper = verdict.lower * share, verdict.upper * share
+    is_primary = verdict.is_primary & (upper > 0)  # a sum of 0 is published as it is
     contributions: Any = own.contributions
     return replace(
         own,

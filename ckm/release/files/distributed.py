@@ -17,7 +17,7 @@ from footing.serialisation import plain
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ckm.release.run import ReleaseDraft
     from footing.places import FileState
     from footing.progress import Progress
+    from reports.facts.release import FileFact
 
 #: What a page would know of the release, which has none.
 _NOTHING = PublicFacts(
@@ -126,11 +127,13 @@ class DistributedTables:
             seconds, columns = time.monotonic() - started, draft.files.rehearsal(name)
             draft.write_table(name, columns, rows=rows, seconds=seconds)
 
-    def public_manifest(self) -> dict[str, Any]:
+    def public_manifest(self, *, report: Sequence[FileFact]) -> dict[str, Any]:
         """Return what anybody may know, once nothing in it must stay inside."""
         job, ptable = self._draft.job, self._noise.ptable
         is_positive = keeps_positive(ptable.transition.tolist())
-        manifest = self._draft.public_manifest("positive" if is_positive else "noise")
+        manifest = self._draft.public_manifest(
+            "positive" if is_positive else "noise", report=report
+        )
         hidden = [str(job.path.parent), ptable.id]
         leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(job))
         leaks.require_clean(manifest, what=Message("the public manifest"))

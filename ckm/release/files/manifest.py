@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from footing.data_files import read_data
 from footing.serialisation import document, plain
 from footing.version import engine_version
@@ -31,6 +33,8 @@ class TableRecord:
     files: tuple[FileFact, ...]
     seconds: float
     first_rows: FirstRowsFact | None = None
+    population: str | Mapping[str, str] = ""
+    suppressed: int = 0
 
 
 def describe_columns(
@@ -70,7 +74,10 @@ def _measure_words(name: str, *, is_original: bool) -> str:
     if statistic == "sum" and variable:
         return f"Sum of {variable!r}"
     if statistic == "mean" and variable:
-        of_published = ": published sum over published count, none where that is 0"
+        of_published = (
+            ": published sum over published count, weighted where records have weights; none "
+            "where the published number of records is too small"
+        )
         return f"Mean of {variable!r}" + ("" if is_original else of_published)
     if statistic == "median" and variable:
         return f"Median of {variable!r}"
@@ -108,6 +115,7 @@ def public_manifest(
             {
                 "name": table.name,
                 "title": table.title,
+                **({"population": table.population} if table.population else {}),
                 "rows": table.rows,
                 "columns": [
                     {"name": name, "type": kind, "description": words}
@@ -119,6 +127,12 @@ def public_manifest(
         ],
         "report": plain(report),
     }
+
+
+def suppressed_rows(table: PublishedTable) -> int:
+    """Count the rows of a table of original numbers of which some number is suppressed."""
+    masks = [np.ma.getmaskarray(values) for values in table.measures.values()]
+    return int(np.logical_or.reduce(masks).sum()) if masks else 0
 
 
 def _has_sums(tables: Sequence[TableRecord]) -> bool:

@@ -26,8 +26,9 @@ from ckm.release.files.place import require_place
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
-from footing.messages import Enumeration, Message, Name, named, said
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.places import as_connectors_know, is_below, is_matched
+from tables.recoding.lost_zeros import codes_without_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +47,40 @@ _SHOWN = 5
 #: So many rows of each table are on the public page of a release.
 _FIRST_ROWS = 8
 _OTHERS = ("manifest.json", *FILES["public"])
+
+
+def first_rows_of(table: PublishedTable, abouts: Mapping[str, TableAbout]) -> FirstRowsFact:
+    """Give the first rows of a table, in the words of each language.
+
+    Parameters
+    ----------
+    table
+        The table.
+    abouts
+        Language → what files in it say of the table.
+    """
+    from reports.facts.release import FirstRowsFact
+
+    first = next(table.pieces(_FIRST_ROWS), table)
+    columns = [
+        [
+            one_text(
+                {
+                    code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
+                    for code, about in abouts.items()
+                }
+            )
+            for n in codes
+        ]
+        for dimension, (codes, texts) in first.dimensions.items()
+    ]
+    numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
+    return FirstRowsFact(
+        dimensions=tuple(map(partial(_heading, abouts), first.dimensions)),
+        measures=tuple(map(partial(_heading, abouts), first.measures)),
+        categories=tuple(zip(*columns, strict=True)),
+        numbers=tuple(zip(*numbers, strict=True)),
+    )
 
 
 def _heading(said: Mapping[str, TableAbout], column: str) -> Text:
@@ -107,6 +142,7 @@ class TableFiles:
         self.said: dict[tuple[str, str], TableAbout] = {}
         #: The margin of error of counts, where the job tells it.
         self.margin: MarginOfError | None = None
+        self._warned: set[str] = set()
 
     @property
     def words(self) -> dict[str, Any]:
@@ -132,13 +168,17 @@ class TableFiles:
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
         formula_texts: dict[str, list[str]] = {}
+        shorter: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
-            formula_texts |= formulas(self.rehearsal(name))
+            rehearsal = self.rehearsal(name)
+            formula_texts |= formulas(rehearsal)
+            shorter |= _shorter_codes(rehearsal)
             for column, dimension in words.columns(name).items():
                 texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
                 formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
-        return formula_cautions(formula_texts, self._job.output)
+        of_formulas = formula_cautions(formula_texts, self._job.output)
+        return (*of_formulas, *(lost_zeros_caution(*pair) for pair in shorter.items()))
 
     @property
     def _first(self) -> TableWords:
@@ -157,6 +197,8 @@ class TableFiles:
                     Message("Table {name!r}: {caution}", name=Name(name), caution=caution),
                     extra={"inside": _listed(texts)},
                 )
+        for pair in _shorter_codes(table).items():
+            self._tell_shorter(*pair)
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
             locale = self._job.output.csv_locale
@@ -170,29 +212,7 @@ class TableFiles:
 
     def first_rows(self, name: str, table: PublishedTable) -> FirstRowsFact:
         """Give the first rows of a written table, in the words of its files."""
-        from reports.facts.release import FirstRowsFact
-
-        first = next(table.pieces(_FIRST_ROWS), table)
-        said = {code: self.said[name, code] for code in self._words}
-        columns = [
-            [
-                one_text(
-                    {
-                        code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
-                        for code, about in said.items()
-                    }
-                )
-                for n in codes
-            ]
-            for dimension, (codes, texts) in first.dimensions.items()
-        ]
-        numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
-        return FirstRowsFact(
-            dimensions=tuple(map(partial(_heading, said), first.dimensions)),
-            measures=tuple(map(partial(_heading, said), first.measures)),
-            categories=tuple(zip(*columns, strict=True)),
-            numbers=tuple(zip(*numbers, strict=True)),
-        )
+        return first_rows_of(table, {code: self.said[name, code] for code in self._words})
 
     def describe(self, name: str, table: PublishedTable) -> None:
         """Keep what the files of a table say in each language."""
@@ -201,6 +221,13 @@ class TableFiles:
             if self.margin and "count" in self._job.tables[name].measures:
                 about = with_noise(about, self.margin)
             self.said[name, code] = about
+
+    def _tell_shorter(self, column: str, codes: Sequence[str]) -> None:
+        """Warn once of the codes of a column that may have lost a zero."""
+        if column not in self._warned:
+            self._warned.add(column)
+            caution = lost_zeros_caution(column, codes, is_named=False)
+            logger.warning("%s", caution, extra={"inside": _listed(codes)})
 
     def _about(self, name: str, language: str) -> TableAbout:
         """Return what is said of a table in a language, and with it the others."""
@@ -249,25 +276,41 @@ class TableFiles:
 
 def _require_parts(job: Job) -> None:
     """Refuse what needs a whole table at once, where tables are streamed."""
-    needs: dict[str, bool] = {
-        f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")
-    }
-    needs |= {
-        "additive = true": job.output.additive,
-        f'engine = "{job.data.engine}"': job.data.engine == "spark",
-        Message("a quantile"): any(t.quantiles for t in job.tables.values()),
-    }
-    needs |= {
-        Message("the format {kind!r}", kind=Name(kind)): kind not in _ROOMY
+    problems: list[Message] = []
+    if job.suppression:
+        problems.append(
+            Message("[suppression] chooses hidden cells by all cells of linked tables.")
+        )
+    if job.rounding:
+        problems.append(
+            Message("[rounding] chooses the multiples of all cells of a table together.")
+        )
+    if job.output.additive:
+        problems.append(
+            Message("additive = true changes the counts of all cells of a table together.")
+        )
+    if job.data.engine == "spark":
+        problems.append(
+            Message(
+                'engine = "spark" brings all cells to this machine at once, or, with place, '
+                "leaves them to the workers."
+            )
+        )
+    if any(table.quantiles for table in job.tables.values()):
+        problems.append(
+            Message("A quantile is found in the values of all records of a table at once.")
+        )
+    problems += [
+        Message("A file of the format {kind!r} is written from a whole table.", kind=Name(kind))
         for kind in job.output.formats
-    }
-    if wrong := [what for what, is_there in needs.items() if is_there]:
+        if kind not in _ROOMY
+    ]
+    if problems:
         raise ConfigError(
             Message(
-                "{key} under [output] does not go with {wrong}: that needs whole tables in "
-                "the memory of this machine.",
+                "{key} under [output] does not go with this job: {problems}",
                 key=Name("stream = true"),
-                wrong=Enumeration(" and ", map(named, wrong)),
+                problems=joined(" ", problems),
             ),
             hint=Message(
                 "leave one of them out; its formats are {formats}", formats=Name.each(_ROOMY)
@@ -302,6 +345,25 @@ def formula_cautions(
         for column, texts in texts_by_column.items()
         if texts and exact
     )
+
+
+def lost_zeros_caution(column: str, codes: Sequence[str], *, is_named: bool = True) -> Message:
+    """Say that codes are shorter than the others of their column, or how many."""
+    return Message(
+        "Column {column!r} has {number} code{plural} shorter than the others{texts}: a "
+        "spreadsheet turns 45.10 into 45.1, and 01 into 1. Correct the data, or recode in "
+        "[[variable]], if a zero was lost.",
+        column=Name(column),
+        number=len(codes),
+        plural=Message("s") if len(codes) > 1 else Message(),
+        texts=Message(": {texts}", texts=Name(_listed(codes))) if is_named else Message(),
+    )
+
+
+def _shorter_codes(table: PublishedTable) -> dict[str, list[str]]:
+    """Return the codes that may have lost a zero, by column."""
+    by_column = {n: codes_without_zeros(codes) for n, (_, codes) in table.dimensions.items()}
+    return {name: codes for name, codes in by_column.items() if codes}
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -74,6 +74,7 @@ class TableWords:
         empty = "no_mean" if has_noisy_amounts else "suppressed"
         empty = "withheld" if has_quantiles else empty
         notes = [
+            self._in(job.populations.get(name)),
             say(self._method(), language),
             say("amounts", language) if has_noisy_amounts else "",
             say("zeroed_amounts", language) if job.zeroes_sums(name) else "",

@@ -37,18 +37,24 @@ def write_index(
     is_original: bool,
 ) -> list[FileFact]:
     """Write the first page in each language, once nothing in it must stay inside."""
-    from reports import make_report
-
     facts = _index_facts(job, tables, pages, is_original=is_original)
     leaks = pages.leaks.about(facts) if pages.leaks else _leaks(job, facts, inputs)
-    names = index_names(job.report.languages)
-    written = []
+    return write_first_pages(folder, facts, job.report.languages, leaks)
+
+
+def write_first_pages(
+    folder: Path, facts: IndexFacts, languages: Sequence[str], leaks: LeakCheck
+) -> list[FileFact]:
+    """Write the first page of these facts in each language."""
+    from reports import make_report
+
+    names, files = index_names(languages), []
     for language, name in names.items():
         page = make_report(facts, language=language, links=names)
         leaks.require_clean_page(page)
         page.write(folder / name)
-        written.append(record_file(folder / name, name=name))
-    return written
+        files.append(record_file(folder / name, name=name))
+    return files
 
 
 def _index_facts(
@@ -67,6 +73,8 @@ def _index_facts(
         margin=pages.margin,
         pages=tuple(pages.public),
         is_original=is_original,
+        are_stored=job.output.place is not None,
+        adds_up=is_original or job.output.additive or job.rounding is not None,
     )
 
 
@@ -77,10 +85,12 @@ def _table_fact(job: Job, table: TableRecord) -> PublicTableFact:
         name=table.name,
         title=job.title_of(table.name),
         dimensions=texts if first is None else first.dimensions,
-        published=table.rows,
+        published=table.rows - table.suppressed,
+        suppressed=table.suppressed,
         # The page shows no hashes: that of a table may be that of an input of the same bytes.
         files=tuple(replace(file, sha256="") for file in table.files),
         first_rows=first,
+        population=job.population_of(table.name),
     )
 
 

@@ -6,6 +6,7 @@ release must be those that were released.
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,7 @@ from reports import Report
 
 _MAX_SHOWN = 5
 _PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
+_LOCAL_LINK = re.compile(r'<a href="\./[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
 _PAGES = {*FILES["public"], *FILES["internal"]} - {NUMBERS}
 
 
@@ -257,6 +259,10 @@ def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
     return codes or LANGUAGES
 
 
+def _lies_in(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(folder)
+
+
 def _targets(
     folder: Path, edition: Edition, pages: dict[str, Report], output: Path | None
 ) -> dict[Path, str]:
@@ -266,7 +272,7 @@ def _targets(
         return {place_of(folder, edition) / name: text for name, text in texts.items()}
     suffix = output.suffix.lower()
     public = Path(os.path.realpath(place_of(folder, "public")))
-    if edition == "internal" and Path(os.path.realpath(output)).is_relative_to(public):
+    if edition == "internal" and _lies_in(output, public):
         raise ReleaseError(
             Message("The internal edition does not go into public/: it shows original counts."),
             hint=Message("choose another place, or make the public edition"),
@@ -274,6 +280,9 @@ def _targets(
     # Tables are linked from the folder of the page, wherever that is.
     base = output.parent if suffix == ".html" else output
     way = quote(Path(os.path.relpath(public, os.path.realpath(base))).as_posix())
+    if suffix == ".html" and edition == "public" and not _lies_in(output, public):
+        # One page to pass on: what it links to would not be there, and links tell of folders.
+        texts = {name: _LOCAL_LINK.sub(r"\1", text) for name, text in texts.items()}
     texts = {name: text.replace('href="./', f'href="{way}/') for name, text in texts.items()}
     if suffix == ".json":
         (first, *_) = pages.values()

@@ -30,13 +30,13 @@ def with_overviews(
     inside: list[FileFact] = []
     for number, language in enumerate(LANGUAGES):
         title = job.titles.get("", {}).get(language, "")
-        kept = method.overview(title=title)
-        shown = method.public_overview(
+        internal_facts = method.overview(title=title)
+        public_facts = method.public_overview(
             rows={table.name: table.rows for table in tables},
             title=title,
             contact=job.report.contact,
         )
-        for facts, own in ((kept, inside), (shown, public)):
+        for facts, own in ((internal_facts, inside), (public_facts, public)):
             page = make_report(facts, language=language, links=links)
             place = folder / ("public" if own is public else "internal")
             own.extend(_written(page, place, links[language], has_numbers=not number))

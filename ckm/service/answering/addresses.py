@@ -12,6 +12,7 @@ from ckm.service.answering.pxweb_selection import (
     ranks_of,
     split_codes,
 )
+from risk.inference.exact_margins import ExactMargin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,9 @@ def address_of_answer(
             "of": ",".join(figure.of),
             "base": figure.base,
         }
+    margin = answer.figure_margin
+    if isinstance(margin, ExactMargin):
+        more |= {"margin": "exact", "level": f"{margin.level:g}"}
     return address_of_query(
         answer.query, service=service, variables=variables, language=language, more=more
     )

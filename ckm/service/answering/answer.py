@@ -13,6 +13,7 @@ from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.figures import Deriver
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
+from ckm.service.answering.polygons import Centres
 from ckm.service.answering.populations import memberships, population_conditions
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
+    from risk.inference.exact_margins import ExactMargin
     from tables import Cells
     from tables.cells.axes import Axis
     from tables.prepared.prepared import PreparedCells
@@ -85,7 +87,7 @@ class Answer:
     margin: MarginOfError | None = None
     variables: Mapping[str, Variable] = field(default_factory=dict)
     figure: Figure | None = None
-    figure_margin: PublicMargin | None = None
+    figure_margin: PublicMargin | ExactMargin | None = None
 
     @property
     def shown_measures(self) -> tuple[str, ...]:
@@ -154,7 +156,9 @@ class Answerer:
             if variable.axis.size > _MANY:
                 for language in service.about.languages:
                     variable.find("", language)  # so that the first search is as fast as all
-        self.area_map = open_map(self.variables.get(service.area or ""))
+        area = self.variables.get(service.area or "")
+        self.centres = None if area is None or not area.offer.centres else Centres(area)
+        self.area_map = open_map(area)
         self.planner = Planner(
             self._prepared,
             self.variables,
@@ -182,6 +186,7 @@ class Answerer:
             area=service.area,
             rates=service.rates,
             margin=None if level is None else PublicMargin.of(engine.ptable, level=level),
+            ptable=engine.ptable if service.job.keys.mix else None,
         )
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
@@ -286,7 +291,9 @@ class Answerer:
         )
         if answer.refusal is not None:
             return replace(answer, query=derivation.query)
-        return self.deriver.derived(answer, derivation)
+        return self.deriver.derived(
+            answer, derivation, check=None if deadline is None else deadline.require
+        )
 
     def _counted(
         self,
@@ -310,11 +317,13 @@ class Answerer:
         cells = self._prepared.cells_by_level(
             prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
-        protected = {}
-        for levels, part in cells.items():
-            deadline.require()
-            numbers = self._engine.protect(part, measures=measures)
-            protected[levels] = (part.ranks, numbers)
+        deadline.require()
+        numbers = self._engine.protect_each(list(cells.values()), measures=measures)
+        protected = {
+            levels: (part.ranks, own)
+            for (levels, part), own in zip(cells.items(), numbers, strict=True)
+        }
+        deadline.require()
         return prepared_cells, protected
 
     def _judged(

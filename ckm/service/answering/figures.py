@@ -13,30 +13,39 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from ckm.engine.published_table import PublishedTable
+from ckm.formats.content import hidden, masked
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.zones import Zone, ZonedVariable
+from risk.inference.exact_margins import EXACT_LEVELS, ExactMargin
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ckm.config.service.sections import ServiceRate
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
+    from ptable.table import PTable
     from risk.inference.public_margins import PublicMargin
+
+    Margin: TypeAlias = PublicMargin | ExactMargin
 
 Kind: TypeAlias = Literal["count", "share", "difference", "index", "rank", "rate"]
 
+#: Which intervals figures have: those of a service for everybody, or exact ones for officers.
+MARGINS = ("public", "exact")
+
 #: The figures of every table, beside the rates of the service.
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "rate")
+#: Those that are against a category.
+WITH_BASE: tuple[Kind, ...] = ("difference", "index")
 
 _MAX_ZONES = 100
-_FEW = 100  # categories that are ranked pair by pair
-_WITH_BASE = ("difference", "index")
 _HUNDRED = 100.0
+_DEFAULT_LEVEL = 95.0  # of exact intervals
 _DIGITS = 6  # of figures in files; ends of intervals have fewer
 
 
@@ -79,16 +88,19 @@ class Derivation:
         What is shown.
     figure, zones
         What is made of it.
+    level
+        How often, in per cent, exact intervals hold; None for the margin that everybody sees.
     """
 
     query: Query
     figure: Figure | None = None
     zones: tuple[Zone, ...] = ()
+    level: float | None = None
 
     @property
     def digest(self) -> bytes:
         """A short key that equal derivations share."""
-        return digest_of(self.query.digest, self.figure, self.zones)
+        return digest_of(self.query.digest, self.figure, self.zones, self.level)
 
 
 class Deriver:
@@ -104,6 +116,8 @@ class Deriver:
         The rates that the service declares.
     margin
         The margin of published counts, where the service tells it.
+    ptable
+        The p-table of counts, for exact intervals; None where noises are not independent.
     """
 
     def __init__(
@@ -113,9 +127,10 @@ class Deriver:
         area: str | None,
         rates: Mapping[str, ServiceRate],
         margin: PublicMargin | None,
+        ptable: PTable | None = None,
     ) -> None:
         self._variables, self._area = variables, area
-        self._rates, self.margin = rates, margin
+        self._rates, self.margin, self._ptable = rates, margin, ptable
 
     def derivation(
         self,
@@ -126,6 +141,8 @@ class Deriver:
         base: str | None = None,
         zone: str | None = None,
         zones: Mapping[str, Sequence[str]] | None = None,
+        margin: str | None = None,
+        level: float | str | None = None,
     ) -> Query | Derivation:
         """Return what is asked for, in the words of requests.
 
@@ -139,29 +156,49 @@ class Deriver:
             The name under which the areas of the query are added up.
         zones
             Name → the codes of areas, beside those of the query.
+        margin, level
+            One of `MARGINS`, by default those for everybody; how often exact ones hold, in
+            per cent, 95 by default.
         """
-        made = []
-        if zone is not None:
-            query, areas = self._without_areas(query)
-            made.append(self.zone_of(zone, areas))
-        for name, codes in (zones or {}).items():
-            made.append(self.zone_of(name, self._ranks_of(codes)))
-        if len(made) > _MAX_ZONES:
-            raise bad_request("zones_many", limit=_MAX_ZONES)
-        names = [one.name for one in made]
-        for name in names:
-            if names.count(name) > 1:
-                raise bad_request("zones_collide", name=name)
-        if made and query.margins is not None:
-            raise bad_request("figure_margins")
-        if made and len(query.measures) > 1:
-            raise bad_request("figure_measures")
+        exact = _exact_level(margin, level)
+        query, own_zones = self._zones(query, zone, zones or {})
         if figure is None and (of or base):
             raise ClientError("bad_parameter", name="of" if of else "base")
         own = None if figure is None else self._figure(figure, of, base, query=query)
-        if own is None and not made:
+        if exact is not None:
+            own = own or Figure(kind="count")
+            if query.measures != ("count",):
+                raise bad_request("exact_counts")
+        if own is None and not own_zones:
             return query
-        return Derivation(query=query, figure=own, zones=tuple(made))
+        return Derivation(query=query, figure=own, zones=tuple(own_zones), level=exact)
+
+    @property
+    def has_exact_margins(self) -> bool:
+        """Whether there can be exact intervals: they need independent noises."""
+        return self._ptable is not None
+
+    def _zones(
+        self, query: Query, zone: str | None, zones: Mapping[str, Sequence[str]]
+    ) -> tuple[Query, list[Zone]]:
+        """Return the zones of a request, and the query without the areas of the first."""
+        own_zones = []
+        if zone is not None:
+            query, areas = self._without_areas(query)
+            own_zones.append(self.zone_of(zone, areas))
+        for name, codes in zones.items():
+            own_zones.append(self.zone_of(name, self._ranks_of(codes)))
+        if len(own_zones) > _MAX_ZONES:
+            raise bad_request("zones_many", limit=_MAX_ZONES)
+        names = [one.name for one in own_zones]
+        for name in names:
+            if names.count(name) > 1:
+                raise bad_request("zones_collide", name=name)
+        if own_zones and query.margins is not None:
+            raise bad_request("figure_margins")
+        if own_zones and len(query.measures) > 1:
+            raise bad_request("figure_measures")
+        return query, own_zones
 
     def _without_areas(self, query: Query) -> tuple[Query, tuple[int, ...]]:
         """Take the areas out of a query, but for the total of all."""
@@ -171,10 +208,10 @@ class Deriver:
         if selection is None:
             raise bad_request("zone_area", name=self._label(self._area))
         areas = tuple(rank for rank in selection.ranks if rank)
-        kept = Selection(
+        totals = Selection(
             variable=self._area, ranks=tuple(rank for rank in selection.ranks if not rank)
         )
-        selections = tuple(kept if s is selection else s for s in query.selections)
+        selections = tuple(totals if s is selection else s for s in query.selections)
         return replace(query, selections=selections), areas
 
     def _ranks_of(self, codes: Sequence[str]) -> list[int]:
@@ -192,30 +229,30 @@ class Deriver:
         self, name: str, of: Sequence[str], base: str | None, *, query: Query
     ) -> Figure:
         """Read a figure as a request names it; raise where the query has none such."""
-        shown = [selection.variable for selection in query.selections]
+        variables = [selection.variable for selection in query.selections]
         kinds = [*KINDS, *self._rates]
         if name not in kinds:
             raise ClientError("no_figure", name=name, choices=kinds, listed=", ".join(kinds))
         if query.margins is not None:
             raise bad_request("figure_margins")
         for variable in of:
-            if variable not in shown:
-                raise ClientError("no_variable", name=variable, choices=shown)
+            if variable not in variables:
+                raise ClientError("no_variable", name=variable, choices=variables)
         if name in self._rates:
             return self._rate_figure(self._rates[name], of, base, query=query)
         kind = cast("Kind", name)
         if len(query.measures) > 1:
             raise bad_request("figure_measures")
-        if {*Figure(kind=kind).measures}.intersection(shown):
+        if {*Figure(kind=kind).measures}.intersection(variables):
             raise bad_request("figure_name", name=name)
-        return self._plain_figure(kind, tuple(of), base, shown=tuple(shown))
+        return self._plain_figure(kind, tuple(of), base, shown=tuple(variables))
 
     def _plain_figure(
         self, kind: Kind, of: tuple[str, ...], base: str | None, *, shown: tuple[str, ...]
     ) -> Figure:
         """Read a figure of one cell and another."""
-        if (base is None) == (kind in _WITH_BASE) or (kind == "count" and of):
-            raise bad_request("figure_base" if kind in _WITH_BASE else "figure_no_base")
+        if (base is None) == (kind in WITH_BASE) or (kind == "count" and of):
+            raise bad_request("figure_base" if kind in WITH_BASE else "figure_no_base")
         if kind == "share":
             return Figure(kind=kind, of=of or shown)
         if kind == "count":
@@ -270,10 +307,27 @@ class Deriver:
         selections = [Selection(variable=name, ranks=tuple(own)) for name, own in ranks.items()]
         return replace(query, selections=tuple(selections))
 
-    def derived(self, answer: Answer, derivation: Derivation) -> Answer:
-        """Make the figures of an answer to the widened query, and leave out what was added."""
+    def derived(
+        self,
+        answer: Answer,
+        derivation: Derivation,
+        *,
+        check: Callable[[], None] | None = None,
+    ) -> Answer:
+        """Make the figures of an answer to the widened query, and leave out what was added.
+
+        Parameters
+        ----------
+        answer, derivation
+            The answer, and what is made of it.
+        check
+            Called now and then where intervals take long; raises where the work shall end.
+        """
         assert answer.table is not None  # noqa: S101  (the caller looked)
-        numbers = _Numbers.of(answer, self.margin)
+        margin: Margin | None = self.margin
+        if derivation.level is not None and self._ptable is not None:
+            margin = ExactMargin.of(self._ptable, level=derivation.level, check=check)
+        numbers = _Numbers.of(answer, margin)
         own: dict[str, Variable] = {}
         if derivation.zones and self._area is not None:
             selection = next(s for s in derivation.query.selections if s.variable == self._area)
@@ -291,10 +345,14 @@ class Deriver:
         else:
             columns = self._columns(numbers, figure, own)
         shown = self._shown(derivation, numbers)
-        is_noted = self.margin is not None and measure == "count"
+        is_noted = margin is not None and measure == "count"
         name, *ends = figure.measures
         names = [measure if figure.kind == "count" else name, *(ends if is_noted else ())]
-        grid = np.ix_(*(places for places, _ in shown.values()))
+        grid: Any = np.ix_(*(places for places, _ in shown.values()))
+        if tuple(len(ranks) for _, ranks in shown.values()) == numbers.totals.shape and all(
+            (np.diff(places) == 1).all() for places, _ in shown.values()
+        ):
+            grid = ...  # all that was asked for, in its order
         values = {} if figure.kind == "rate" else {measure: numbers.totals}
         values |= dict(zip(names, columns, strict=False))
         selections = tuple(
@@ -312,7 +370,7 @@ class Deriver:
             variables=own,
             figure=figure,
             margin=None,
-            figure_margin=self.margin if is_noted else None,
+            figure_margin=margin if is_noted else None,
         )
 
     def _base_of(self, figure: Figure | None) -> int:
@@ -354,7 +412,7 @@ class Deriver:
         self, numbers: _Numbers, figure: Figure, own: Mapping[str, Variable]
     ) -> tuple[NDArray[Any], ...]:
         """Return the figure of every number, and the ends of its interval."""
-        counts, squares, margin = numbers.totals, numbers.squares, self.margin
+        counts, squares, margin = numbers.totals, numbers.squares, numbers.margin
         if figure.kind == "count":
             ends = () if margin is None else margin.sums(counts, squares)
             return (counts, *ends)
@@ -389,63 +447,27 @@ class Deriver:
             part=is_part,
         )
         is_same = _is_base(numbers, figure, self._variables)
+        is_missing = hidden(ratio)
         return ratio, *(
-            _percent(
-                np.ma.array(np.where(is_same, 1.0, end), mask=ratio.mask | ~np.isfinite(end))
-            )
+            masked(_percent(np.where(is_same, 1.0, end)), is_missing | ~np.isfinite(end))
             for end in (low, high)
         )
 
     def _ranked(self, numbers: _Numbers, variable: Variable) -> tuple[NDArray[Any], ...]:
         """Rank the categories of a variable, each among those of its level."""
-        axis = numbers.axis(variable.name)
-        ranks = np.array(numbers.ranks[variable.name])
-        levels = variable.level_of[ranks]
+        axis, margin = numbers.axis(variable.name), numbers.margin
+        levels = variable.level_of[np.array(numbers.ranks[variable.name])]
         counts = np.moveaxis(numbers.totals, axis, 0)
         squares = np.moveaxis(numbers.squares, axis, 0)
         columns = np.zeros((3, *counts.shape), np.int64)
         for level in np.unique(levels).tolist():
             places = np.flatnonzero(levels == level)
-            own = counts[places].reshape(len(places), -1)
-            own_squares = squares[places].reshape(own.shape)
-            for column, values in zip(columns, self._ranks_in(own, own_squares), strict=False):
-                column[places] = values.reshape(counts[places].shape)
+            own = counts[places]
+            columns[0, places] = _ranks(own.reshape(len(places), -1)).reshape(own.shape)
+            if margin is not None:
+                columns[1:, places] = margin.ranks(own, squares[places])
         moved = [np.moveaxis(column, 0, axis) for column in columns]
-        return tuple(moved if self.margin is not None else moved[:1])
-
-    def _ranks_in(
-        self, counts: NDArray[Any], squares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], ...]:
-        """Rank the rows of each column, the largest first."""
-        ordered = np.sort(counts, axis=0)
-        columns = range(counts.shape[1])
-        place = np.zeros(counts.shape, np.int64)
-        best, worst = np.zeros_like(place), np.zeros_like(place)
-        if len(counts) <= _FEW and self.margin is not None:
-            return self._few_ranks(counts, squares)
-        for at in columns:
-            above = np.searchsorted(ordered[:, at], counts[:, at], side="right")
-            place[:, at] = 1 + len(counts) - above
-            if self.margin is not None:
-                best[:, at], worst[:, at] = self.margin.ranks(counts[:, at], squares[:, at])
-        return (place,) if self.margin is None else (place, best, worst)
-
-    def _few_ranks(
-        self, counts: NDArray[Any], squares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], ...]:
-        """Rank few rows of many columns, row by row."""
-        assert self.margin is not None  # noqa: S101
-        ranks = []
-        for one, own in zip(counts, squares, strict=True):
-            half = self.margin.half(own + squares)
-            ranks.append(
-                (
-                    1 + (counts > one).sum(axis=0),
-                    1 + (counts - one > half).sum(axis=0),
-                    len(counts) - (one - counts > half).sum(axis=0),
-                )
-            )
-        return tuple(np.stack(column) for column in zip(*ranks, strict=True))
+        return tuple(moved if margin is not None else moved[:1])
 
     def _rate(self, numbers: _Numbers, rate: ServiceRate) -> tuple[NDArray[Any], ...]:
         """Divide sums of published counts of the categories of a rate's variable."""
@@ -460,19 +482,19 @@ class Deriver:
             np.take(numbers.squares, at, axis=axis).sum(axis=axis)
             for at in (above, below, shared)
         )
-        ratio = _divided(a, b)
+        ratio, margin = _divided(a, b), numbers.margin
         scale = rate.per / _HUNDRED
-        if self.margin is None:
+        if margin is None:
             return (ratio * scale,)
         is_part = len(shared) == len(above) or (0 in (places[at] for at in below))
-        low, high = self.margin.ratios(a, b, squares=(own, whole), shared=both, part=is_part)
+        low, high = margin.ratios(a, b, squares=(own, whole), shared=both, part=is_part)
         return tuple(
             column * scale
             for column in (
                 ratio,
                 *(
-                    _percent(np.ma.array(e, mask=ratio.mask | ~np.isfinite(e)))
-                    for e in (low, high)
+                    masked(_percent(end), hidden(ratio) | ~np.isfinite(end))
+                    for end in (low, high)
                 ),
             )
         )
@@ -482,22 +504,23 @@ class Deriver:
 class _Numbers:
     """Published numbers of every combination of categories, variable by variable.
 
-    `squares` is what each adds to the square of a half-width.
+    `squares` is what each adds to the squares of half-widths, on a last axis of two.
     """
 
     ranks: Mapping[str, tuple[int, ...]]
     totals: NDArray[Any]
     squares: NDArray[np.float64] = field(repr=False)
+    margin: Margin | None = field(repr=False)
 
     @classmethod
-    def of(cls, answer: Answer, margin: PublicMargin | None) -> _Numbers:
+    def of(cls, answer: Answer, margin: Margin | None) -> _Numbers:
         assert answer.table is not None  # noqa: S101
         ranks = {s.variable: s.ranks for s in answer.selections}
         shape = tuple(len(own) for own in ranks.values())
         measure = answer.query.measures[0]
         totals = np.asarray(answer.table.measures[measure]).reshape(shape)
-        squares = np.zeros(shape) if margin is None else margin.squares(totals)
-        return cls(ranks=ranks, totals=totals, squares=squares)
+        squares = np.zeros((*shape, 2)) if margin is None else margin.squares(totals)
+        return cls(ranks=ranks, totals=totals, squares=squares, margin=margin)
 
     def axis(self, name: str) -> int:
         return list(self.ranks).index(name)
@@ -519,6 +542,7 @@ class _Numbers:
             ranks={**self.ranks, area: ranks},
             totals=np.concatenate(totals, axis=axis),
             squares=np.concatenate(squares, axis=axis),
+            margin=self.margin,
         )
 
     def without(self, name: str) -> _Numbers:
@@ -528,14 +552,43 @@ class _Numbers:
             ranks={n: own for n, own in self.ranks.items() if n != name},
             totals=np.asarray(self.totals.take(0, axis=axis)),
             squares=np.asarray(self.squares.take(0, axis=axis)),
+            margin=self.margin,
         )
+
+
+def _exact_level(margin: str | None, level: float | str | None) -> float | None:
+    """Return how often exact intervals are to hold; None where nobody asks for such."""
+    if margin not in {None, *MARGINS}:
+        raise ClientError("bad_parameter", name="margin", choices=MARGINS)
+    if margin != "exact":
+        if level is not None:
+            raise bad_request("exact_level_alone")
+        return None
+    least, most = EXACT_LEVELS
+    try:
+        number = _DEFAULT_LEVEL if level is None else float(level)
+    except ValueError:
+        number = np.nan
+    if not least <= number <= most:
+        raise bad_request("exact_level", least=f"{least:g}", most=f"{most:g}")
+    return number
 
 
 def _divided(counts: NDArray[Any], whole: NDArray[Any]) -> Any:
     """Return percentages; masked where the whole is published as 0."""
-    is_told = np.broadcast_to(whole, counts.shape) > 0
+    is_missing = np.broadcast_to(whole <= 0, counts.shape)
     ratio = counts / np.where(whole > 0, whole, 1)
-    return np.ma.array(np.round(_HUNDRED * ratio, _DIGITS), mask=~is_told)
+    return masked(np.round(_HUNDRED * ratio, _DIGITS), is_missing)
+
+
+def _ranks(counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Rank the rows of each column, the largest first; equal ones have the same rank."""
+    ordered = np.sort(counts, axis=0)
+    columns = [
+        1 + len(counts) - np.searchsorted(own, numbers, side="right")
+        for own, numbers in zip(ordered.T, counts.T, strict=True)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def _percent(ratios: Any) -> Any:

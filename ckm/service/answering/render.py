@@ -19,6 +19,7 @@ from ckm.formats.words import category_labels
 from ckm.service.answering.documentation import documentation_of
 from ckm.service.answering.messages import say
 from footing.messages import Message
+from risk.inference.exact_margins import ExactMargin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,7 +81,7 @@ def about_answer(
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
-    notes += figure_notes(answer, service, language)
+    notes += figure_notes(answer, service, own_variables, language)
     nested = [service.hierarchies.get(name) for name in own_variables]
     columns = [*own_variables, *(column for h in nested if isinstance(h, list) for column in h)]
     notes += derivations_of(service.job.derived, columns, language=language)
@@ -94,7 +95,7 @@ def about_answer(
         labels=labels,
         category_labels=_category_labels(answer, own_variables, language),
         unit=service.about.unit.get(language, ""),
-        units=_units(answer, service, language),
+        units=_units(answer, service, own_variables, language),
         updated=service.about.updated,
         geography=area or "",
         time=time,
@@ -124,7 +125,19 @@ def measure_label(name: str, answer: Answer, service: Service, language: str) ->
     return say("count" if figure.kind == "count" else f"figure_{figure.kind}", language)
 
 
-def figure_notes(answer: Answer, service: Service, language: str) -> list[str]:
+def _base_label(answer: Answer, variables: Mapping[str, Variable], language: str) -> str:
+    """Return what readers call the category that figures are against; empty for none."""
+    figure = answer.figure
+    if figure is None or not figure.base:
+        return ""
+    variable = variables[figure.of[0]]
+    rank = variable.chosen(figure.base)
+    return figure.base if rank is None else variable.label(rank, language)
+
+
+def figure_notes(
+    answer: Answer, service: Service, variables: Mapping[str, Variable], language: str
+) -> list[str]:
     """Say what the figures of a table are, and how their margins are meant."""
     figure = answer.figure
     if figure is None:
@@ -132,19 +145,33 @@ def figure_notes(answer: Answer, service: Service, language: str) -> list[str]:
     notes = []
     if figure.kind != "count":
         names = [service.variables[name].labels[language] for name in figure.of]
-        filled: dict[str, object] = {"of": ", ".join(names), "base": figure.base}
+        base = _base_label(answer, variables, language)
+        filled: dict[str, object] = {"of": ", ".join(names), "base": base}
         if figure.rate:
             filled["per"] = service.rates[figure.rate].per
         notes.append(say(f"figure_{figure.kind}_note", language, **filled))
     if answer.variables:
         notes.append(say("zone_note", language))
-    if answer.figure_margin is not None:
+    if isinstance(answer.figure_margin, ExactMargin):
+        kind = "exact_rank_margin" if figure.kind == "rank" else "figure_margin"
+        notes.append(
+            say(kind, language, level=_percentage(answer.figure_margin.level, language))
+        )
+        notes.append(say("exact_note", language))
+    elif answer.figure_margin is not None:
         kind = "figure_rank_margin" if figure.kind == "rank" else "figure_margin"
         notes.append(say(kind, language, level=answer.figure_margin.level))
     return notes
 
 
-def _units(answer: Answer, service: Service, language: str) -> dict[str, str]:
+def _percentage(level: float, language: str) -> str:
+    """Write a level as the language has it."""
+    return f"{level:g}".replace(".", "," if language == "fr" else ".")
+
+
+def _units(
+    answer: Answer, service: Service, variables: Mapping[str, Variable], language: str
+) -> dict[str, str]:
     """Return the units of figures that are not counts of what the table counts."""
     figure = answer.figure
     if figure is None or figure.kind in {"count", "difference"}:
@@ -153,7 +180,8 @@ def _units(answer: Answer, service: Service, language: str) -> dict[str, str]:
     if figure.kind == "rank":
         unit = say("figure_rank", language)
     elif figure.kind == "index":
-        unit = say("figure_index_unit", language, base=figure.base)
+        base = _base_label(answer, variables, language)
+        unit = say("figure_index_unit", language, base=base)
     elif figure.rate and service.rates[figure.rate].per != _HUNDRED:
         unit = say("figure_rate_unit", language, per=service.rates[figure.rate].per)
     return dict.fromkeys(figure.measures, unit)
@@ -216,6 +244,8 @@ def render(
     else:
         body = to_bytes(table, format, about=about)
     headers = {"Content-Language": language}
+    if isinstance(answer.figure_margin, ExactMargin):
+        headers["Cache-Control"] = "no-store"  # of nobody's cache but the officer's own file
     if answer.withheld:
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())
         headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ckm.service.answering.messages import bad_request
+from ckm.service.answering.name_search import plain
 from ckm.service.answering.pxweb_selection import parts_of
 from ckm.service.answering.variables import Variable
 
@@ -42,9 +43,7 @@ class Zone:
         # A name that begins with a sign could be a formula in a spreadsheet.
         if not own or len(own) > _LONGEST or not own.isprintable() or not own[0].isalnum():
             raise bad_request("zone_name", limit=_LONGEST)
-        languages = list(variable.offer.labels)
-        labels = {variable.label(0, one).casefold() for one in languages}
-        if variable.rank(own) is not None or own.casefold() in labels:
+        if variable.rank(own) is not None or _is_label(own, variable):
             raise bad_request("zone_name_taken", name=own)
         if not ranks:
             raise bad_request("zone_empty", name=own)
@@ -54,6 +53,15 @@ class Zone:
             raise bad_request("zone_twice", name=own)
         _require_apart(own, ranks, variable)
         return cls(name=own, ranks=tuple(sorted(ranks)))
+
+
+def _is_label(name: str, variable: Variable) -> bool:
+    """Tell whether an area, or the total, is called so in a language."""
+    return any(
+        plain(variable.label(rank, language)) == plain(name)
+        for language in variable.offer.labels
+        for rank in (0, *variable.find(name, language))
+    )
 
 
 def _require_apart(name: str, ranks: Sequence[int], variable: Variable) -> None:

@@ -112,7 +112,7 @@ class Endpoint:
 
 _SELECTION = (
     *("lang", "outputFormat", "population", "filter"),
-    *("figure", "of", "base", "zone"),
+    *("figure", "of", "base", "zone", "margin", "level"),
 )
 
 ENDPOINTS = (

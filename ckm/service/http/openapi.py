@@ -129,6 +129,8 @@ def _problems_of(endpoint: Endpoint) -> set[int]:
         may |= {401, 429}
     if endpoint.is_table or endpoint.path == "/metrics":
         may.add(403)
+    if endpoint.is_table and endpoint.path != "/requests/{request_id}/result":
+        may.add(406)
     if "{" in endpoint.path:
         may.add(404)
     if endpoint.body is not None:

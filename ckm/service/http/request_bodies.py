@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from ckm.formats import FORMATS
+from ckm.service.answering.figures import MARGINS
 from ckm.service.answering.messages import ClientError, Phrase
 
 _Text = Annotated[str, Field(max_length=2000)]
@@ -77,6 +78,16 @@ class TableBody(_Body):
     )
     base: _Text | None = Field(
         default=None, description="The category that differences and indices are against."
+    )
+    margin: _Text | None = Field(
+        default=None,
+        description="Which intervals figures have: public (the default), or exact, for "
+        "officers.",
+        json_schema_extra={"enum": [*MARGINS, None]},
+    )
+    level: float | None = Field(
+        default=None,
+        description="How often exact intervals hold, in per cent; 95 by default.",
     )
     zones: dict[_Text, _Codes] = Field(
         default={}, description="Name → the areas whose published counts are added up."

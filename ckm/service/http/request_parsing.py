@@ -125,15 +125,50 @@ def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
     return language_of(request.scope, languages)
 
 
-def format_of(name: str | None) -> str:
-    """Return the format asked for."""
+def format_of(name: str | None, request: Request | None = None) -> str:
+    """Return the format asked for, by its name or else by the media type of a request."""
     if name is None:
-        return "json-stat2"
+        if request is None:
+            return _USUAL_FORMAT
+        return _accepted_format(",".join(request.headers.getlist("accept")))
     if name.lower() not in FORMATS:
         raise ClientError(
             "bad_format", name=name, choices=list(FORMATS), listed=", ".join(FORMATS)
         )
     return name.lower()
+
+
+def _accepted_format(accept: str) -> str:
+    """Return the format that a header ``Accept`` likes best; JSON-stat where it is empty."""
+    wishes = []
+    for place, part in enumerate(filter(None, map(str.strip, accept[:1000].split(",")))):
+        kind, *parameters = (text.strip().lower() for text in part.split(";"))
+        weights = [text[2:] for text in parameters if text.startswith("q=")]
+        try:
+            weight = float(weights[0]) if weights else 1.0
+        except ValueError:
+            weight = 1.0
+        wishes.append((-weight, place, kind))
+    kinds = [kind for weight, _, kind in sorted(wishes) if weight < 0]
+    formats = (_BY_MEDIA_TYPE.get(kind) for kind in kinds)
+    name = next(filter(None, formats), None if wishes else _USUAL_FORMAT)
+    if name is None:
+        listed = ", ".join(dict.fromkeys(map(_media_type, FORMATS)))
+        raise ClientError("not_acceptable", listed=listed)
+    return name
+
+
+def _media_type(name: str) -> str:
+    return FORMATS[name].media_type.split(";")[0]
+
+
+_USUAL_FORMAT = "json-stat2"
+#: Media type → the first format that has it.
+_BY_MEDIA_TYPE = {
+    **{_media_type(name): name for name in reversed(FORMATS)},
+    "text/*": "csv",
+    **dict.fromkeys(("*/*", "application/*", "application/json"), _USUAL_FORMAT),
+}
 
 
 def criteria_of_parameters(

@@ -20,7 +20,7 @@ def answered(
     headers = {
         "ETag": result.etag,
         "Cache-Control": "no-cache",
-        "Vary": "Accept-Language, Authorization",
+        "Vary": "Accept, Accept-Language, Authorization",
         **result.headers,
         **(more or {}),
     }

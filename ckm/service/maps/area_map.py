@@ -70,6 +70,24 @@ class AreaMap:
         is_there = (ranks >= 0) & (self._variable.level_of[ranks] == level)
         return np.where(is_there & self._variable.is_listed[ranks], ranks, -1)
 
+    def frame_names(self, language: str) -> tuple[str, ...]:
+        """Return what each box shows: the one area, of the broadest level, that it lies in."""
+        places = {code: place for place, code in enumerate(self.topology.areas)}
+        levels = range(len(self._variable.level_names) - 1, self.level - 1, -1)
+        names = []
+        for codes in self.topology.framed():
+            own = [places[code] for code in codes]
+            single = (
+                rank
+                for level in levels
+                if len(ranks := {*self.ranks(level)[own].tolist()}) == 1
+                for rank in ranks
+                if rank > 0
+            )
+            rank = next(single, None)
+            names.append("" if rank is None else self._variable.label(rank, language))
+        return tuple(names)
+
 
 def _n_known(ranks: list[int]) -> int:
     return sum(rank >= 0 for rank in ranks)

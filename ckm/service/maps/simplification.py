@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
+from ckm.service.maps.insets import DISTANCE, with_insets
 from ckm.service.maps.topology import Topology, path_of
 from footing.messages import Message, Name
 
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+#: Of a drawing as it is sent, where nothing else is said.
+MAX_BYTES = 300_000
+
 _FINE = 1_000_000  # steps of the grid on which neighbours agree
 _FEWEST = 3  # places of a ring
 _TOLERANCE = 0.5  # of a step of the drawing's grid
 _GRIDS = (1000, 800, 640, 512, 400, 320, 256, 200)
 _CLASSES = 6  # kinds of areas in the largest drawing
-_LARGEST_LONGITUDE, _LARGEST_LATITUDE = 180.0, 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,9 @@ class BuiltMap:
     too_small: tuple[str, ...]
 
 
-def build_map(path: Path, *, code: str, max_bytes: int) -> BuiltMap:
+def build_map(
+    path: Path, *, code: str, max_bytes: int, inset_distance: float = DISTANCE
+) -> BuiltMap:
     """Simplify the areas of a GeoJSON file until a drawing of them is small enough.
 
     Parameters
@@ -67,6 +72,9 @@ def build_map(path: Path, *, code: str, max_bytes: int) -> BuiltMap:
         The property with the code of an area.
     max_bytes
         Of a drawing as it is sent; the finest grid that keeps to it is taken.
+    inset_distance
+        From how far on areas are drawn in boxes, as a share of the size of the main land; 0
+        for no boxes.
 
     Raises
     ------
@@ -74,7 +82,8 @@ def build_map(path: Path, *, code: str, max_bytes: int) -> BuiltMap:
         If the file holds no such areas, or none of the grids keeps to the limit.
     """
     rings, places, codes = _read(path, code)
-    outline = _Outline.of(rings, places)
+    plane, frames = with_insets(rings, places, distance=inset_distance)
+    outline = _Outline.of(plane, places, frames)
     for grid in _GRIDS:
         topology = outline.topology(grid, codes)
         n_bytes, n_sent = _drawn_bytes(topology)
@@ -83,7 +92,7 @@ def build_map(path: Path, *, code: str, max_bytes: int) -> BuiltMap:
             too_small = tuple(name for name, own in topology.areas.items() if not own)
             shown = {name: own for name, own in topology.areas.items() if own}
             return BuiltMap(
-                topology=Topology(arcs=topology.arcs, areas=shown, size=topology.size),
+                topology=replace(topology, areas=shown),
                 n_vertices=(sum(map(len, rings)), after),
                 n_bytes=n_bytes,
                 n_sent=n_sent,
@@ -180,16 +189,6 @@ def _rings(polygons: Any) -> Iterator[NDArray[np.float64]]:
                 yield places
 
 
-def _on_plane(rings: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the places of all rings on a plane; degrees shrink towards the poles."""
-    places = np.concatenate(rings)
-    largest = np.abs(places).max(axis=0)
-    if largest[0] <= _LARGEST_LONGITUDE and largest[1] <= _LARGEST_LATITUDE:
-        middle = (places[:, 1].min() + places[:, 1].max()) / 2
-        places = places * np.array([np.cos(np.radians(middle)), 1.0])
-    return places
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outline:
     """Boundaries on the fine grid, cut into arcs.
@@ -204,18 +203,27 @@ class _Outline:
         Area and steps of each ring.
     extent
         Width and height on the fine grid.
+    frames
+        Left, top, right and lower end of each box, on the fine grid.
     """
 
     places: NDArray[np.float64]
     starts: NDArray[np.int64]
     rings: list[tuple[int, list[int]]]
     extent: NDArray[np.float64]
+    frames: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rings: list[NDArray[np.float64]], areas: list[int]) -> _Outline:
+    def of(
+        cls,
+        rings: list[NDArray[np.float64]],
+        areas: list[int],
+        boxes: NDArray[np.float64],
+    ) -> _Outline:
         """Cut rings into arcs that neighbours share."""
-        plane = _on_plane(rings)
-        low, high = plane.min(axis=0), plane.max(axis=0)
+        plane = np.concatenate(rings)
+        all_places = np.concatenate([plane, boxes[:, :2], boxes[:, 2:]])
+        low, high = all_places.min(axis=0), all_places.max(axis=0)
         scale = _FINE / max(float((high - low).max()), 1e-12)
         fine = np.rint((plane - low) * scale)
         fine[:, 1] = np.rint((high[1] - low[1]) * scale) - fine[:, 1]  # downwards, as drawn
@@ -241,6 +249,15 @@ class _Outline:
             starts=np.cumsum([0, *map(len, lines)]),
             rings=steps,
             extent=np.maximum((high - low) * scale, 1.0),
+            frames=np.stack(
+                [
+                    (boxes[:, 0] - low[0]) * scale,
+                    (high[1] - boxes[:, 3]) * scale,
+                    (boxes[:, 2] - low[0]) * scale,
+                    (high[1] - boxes[:, 1]) * scale,
+                ],
+                axis=1,
+            ),
         )
 
     def topology(self, grid: int, codes: tuple[str, ...]) -> Topology:
@@ -271,6 +288,10 @@ class _Outline:
             arcs=tuple(arcs),
             areas={code: tuple(rings) for code, rings in areas.items()},
             size=(width, height),
+            frames=tuple(
+                (left, top, right, low)
+                for left, top, right, low in np.rint(self.frames / step).astype(int).tolist()
+            ),
         )
 
 

@@ -31,6 +31,7 @@ _MAX_BYTES = 64_000_000
 
 Ring = tuple[int, ...]
 Place = tuple[int, int]
+Frame = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,11 +46,14 @@ class Topology:
         Code → rings, each the arcs that it goes along; ``~n`` is arc n backwards.
     size
         Width and height of the grid.
+    frames
+        Boxes around areas that lie elsewhere: left, top, right and lower end of each.
     """
 
     arcs: tuple[NDArray[np.int64], ...]
     areas: Mapping[str, tuple[Ring, ...]]
     size: tuple[int, int]
+    frames: tuple[Frame, ...] = ()
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -137,7 +141,22 @@ class Topology:
                     ],
                 }
             },
+            "frames": [list(frame) for frame in self.frames],
         }
+
+    def to_text(self) -> str:
+        """Return the file of TopoJSON."""
+        return json.dumps(self.to_json(), separators=(",", ":")) + "\n"
+
+    def framed(self) -> list[list[str]]:
+        """Return the codes of the areas in each box."""
+        codes: list[list[str]] = [[] for _ in self.frames]
+        for code, rings in self.areas.items():
+            x, y = self._lines[rings[0][0]][0]
+            for own, (left, top, right, low) in zip(codes, self.frames, strict=True):
+                if left <= x <= right and top <= y <= low:
+                    own.append(code)
+        return codes
 
 
 def path_of(rings: Iterable[Sequence[Place]]) -> str:
@@ -149,9 +168,9 @@ def path_of(rings: Iterable[Sequence[Place]]) -> str:
     'm3 4 2 0 0 2z'
     """
     parts = []
-    left = top = 0
+    start_x = top = 0
     for ring in rings:
-        x, y = left, top
+        x, y = start_x, top
         moves: list[int] = []
         for place in ring:
             moves += (place[0] - x, place[1] - y)
@@ -159,7 +178,7 @@ def path_of(rings: Iterable[Sequence[Place]]) -> str:
         # A minus sign parts numbers as a space does.
         text = "".join([str(n) if n < 0 else f" {n}" for n in moves])
         parts.append(f"m{text.removeprefix(' ')}z")
-        left, top = ring[0]
+        start_x, top = ring[0]
     return "".join(parts)
 
 
@@ -199,6 +218,14 @@ def _topology(document: Any) -> Topology:
     steps = [step for rings in areas.values() for ring in rings for step in ring]
     if not all(type(step) is int and -len(arcs) <= step < len(arcs) for step in steps):
         raise ValueError
+    frames = document.get("frames", [])
+    ends = np.array(frames).reshape(-1, 4)
+    if frames and (ends.dtype != np.int64 or ends.min() < 0 or ends.max() > MAX_GRID):
+        raise ValueError
+    width = max(int(everything[:, 0].max()), int(ends[:, 2].max(initial=0)))
     return Topology(
-        arcs=arcs, areas=areas, size=(int(everything[:, 0].max()), max(height, high))
+        arcs=arcs,
+        areas=areas,
+        size=(width, max(height, high, int(ends[:, 3].max(initial=0)))),
+        frames=tuple((left, top, right, low) for left, top, right, low in ends.tolist()),
     )

@@ -26,24 +26,24 @@ def tries_of(refusal: Refusal, view: View) -> tuple[Try, ...]:
     one, area = refusal.dimension, view.service.area
     reason = refusal.reason
     if reason == "mandatory":
-        made = steps.add(one)
+        candidates = steps.add(one)
     elif reason in {"maximum_variables", "exclusive"}:
-        made = steps.leave_out(None)
+        candidates = steps.leave_out(None)
     elif reason == "maximum_variables_small_areas":
-        made = chain(steps.coarser(area), steps.leave_out(None))
+        candidates = chain(steps.coarser(area), steps.leave_out(None))
     elif reason in {"minimum_population", "empty"}:
-        made = chain(steps.coarser(area), steps.unfilter())
+        candidates = chain(steps.coarser(area), steps.unfilter())
     elif reason == "thin_difference":
-        made = chain(steps.all_categories(), steps.unfilter())
-    elif reason == "project_spent":
-        made = steps.unfilter()
+        candidates = chain(steps.all_categories(), steps.unfilter())
+    elif reason in {"project_spent", "filter_alone"}:
+        candidates = steps.unfilter()
     elif reason in {"maximum_cells", "maximum_categories"}:
-        made = chain(steps.coarser(one), steps.leave_out(one))
+        candidates = chain(steps.coarser(one), steps.leave_out(one))
     else:
-        made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
-    all_steps = list(made)
+        candidates = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
+    all_steps = list(candidates)
     fine = [step for step in all_steps if is_fine(step[0], view.table_service)]
-    return tuple({made.href: made for _, made in fine or all_steps}.values())[:_MAX_TRIES]
+    return tuple({step.href: step for _, step in fine or all_steps}.values())[:_MAX_TRIES]
 
 
 class _Steps:

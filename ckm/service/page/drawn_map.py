@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.service.maps.topology import path_of
-from reports.facts.service import DrawnMap, Shape
+from reports.facts.service import DrawnMap, Frame, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +88,7 @@ def map_of_column(
         return replace(
             shape,
             name=variable.label(int(own[group]), language),
+            code=variable.word(int(own[group])),
             figure=float(figures[group]),
             ends=(low, high),
         )
@@ -101,6 +102,12 @@ def map_of_column(
         n_areas=len(own),
         n_hatched=int(is_wide.sum()),
         has_gaps=bool((at < 0).any()),
+        frames=tuple(
+            Frame(ends=ends, name=name)
+            for ends, name in zip(
+                area_map.topology.frames, area_map.frame_names(language), strict=True
+            )
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from ckm.service.access.tokens import Caller
 from ckm.service.answering.answer import Answer
 from ckm.service.answering.messages import (
     ClientError,
+    Phrase,
     Refusal,
     audit_notice,
     noise_notes,
@@ -20,14 +21,16 @@ from ckm.service.answering.render import figure_notes, file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
     across_choices,
+    compared_names,
     example_of,
     field_of,
     in_filter,
     measure_choices,
+    own_area,
     population_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.page_state import View
+from ckm.service.page.page_state import View, shown_ranks
 from reports.facts.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 _FIRST = ("csv", "xlsx")
@@ -47,6 +50,9 @@ _FIELDS = {
     "no_weight": "measures",
     "compare_two": "compare-1",
     "no_population": "population",
+    "area": "compare-1",
+    "polygon": "polygon",
+    "zone": "zone",
 }
 
 
@@ -126,7 +132,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         example=example_of(view.table_service.answerer.kinds, variables),
         across=across_choices(view),
         measures=measure_choices(view),
-        compared=view.asked.pair or ("", ""),
+        compared=compared_names(view),
         compare=idents[view.service.area] if view.service.area and len(idents) > 1 else "",
         compare_href=_compare_href(view),
         problems=tuple(_problem(m, idents, view) for m in outcome.mistakes[:_MAX_LISTED]),
@@ -136,8 +142,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         audit=audit_notice(view.service, language),
         sign_in=_sign_in(visitor, language),
         reader=_reader(visitor, view),
-        zone=view.asked.zone,
-        zones_of=view.label(view.service.area) if view.service.area and is_in else "",
+        own_area=own_area(view) if is_in else None,
     )
     if outcome.refusal is not None:
         return replace(facts, unpublished=Unpublished(**_why(outcome.refusal, view)))
@@ -149,10 +154,11 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         notes=(
             *facts.notes,
             *noise_notes(outcome.answer.margin, view.language),
-            *figure_notes(outcome.answer, view.service, view.language),
+            *figure_notes(outcome.answer, view.service, view.variables, view.language),
         ),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
+        parts=_parts(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
     )
 
@@ -194,6 +200,9 @@ def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> P
         return Problem(text=view.say("sign_in_needed"))
     if client_error.key != "no_population" or view.service.populations:
         field_id = _FIELDS.get(client_error.key, field_id)
+    detail = filled.get("detail")
+    if isinstance(detail, Phrase):
+        field_id = _FIELDS.get(detail.key.partition("_")[0], field_id)
     if variable in view.variables:
         filled["variable"] = view.label(variable)
     text = view.say(client_error.key, **filled)
@@ -240,6 +249,19 @@ def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
     if answer.query.where:
         lines.append((answer.query.where, ""))
     return tuple(lines)
+
+
+def _parts(answer: Answer, view: View) -> tuple[str, ...]:
+    """Name the areas that are added up, as far as they are published; none where none are."""
+    area = view.variables.get(view.service.area or "")
+    if area is None or not view.asked.zone:
+        return ()
+    ranks = shown_ranks(area, view.asked.of(area.name))
+    return tuple(
+        area.label(rank, view.language)
+        for rank in ranks
+        if rank and area.codes[rank] not in answer.withheld
+    )
 
 
 def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:

@@ -3,18 +3,21 @@
 import contextlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ckm.config.service.sections import Described
 from ckm.service.answering.messages import ClientError, say
+from ckm.service.answering.polygons import MAX_VERTICES, Centres
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
 from ckm.service.answering.variables import Variable
-from ckm.service.page.page_state import View, Wanted
-from reports.facts.service import Choice, Field, Group
+from ckm.service.page.page_state import View, Wanted, list_of, rank_named
+from reports.facts.service import Board, Choice, Field, Group, OwnArea
 from tables import FilterError
 from tables.filtering.filters import parse_filter
 
 _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page
+_MAX_NAMES = 200  # areas in a polygon that are named
 
 
 def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) -> Field:
@@ -59,10 +62,11 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
         responsibility=_responsibility(variable.offer, language),
         shows=_shows(variable, state, language),
         groups=_merged(groups),
-        codes=", ".join(map(_bracketed, [*others, *rest])) if is_large or others else None,
+        codes=list_of([*others, *rest]) if is_large or others else None,
         find=state.find,
         n_found=n_found,
         n_categories=n_all if is_large else 0,
+        is_area=variable.offer.is_area,
     )
 
 
@@ -97,10 +101,6 @@ def _ticked(variable: Variable, state: Wanted) -> tuple[set[int], list[str]]:
         else:
             others.append(code)
     return ticked, others
-
-
-def _bracketed(code: str) -> str:
-    return f"[{code}]" if "," in code else code
 
 
 def _merged(groups: list[Group]) -> tuple[Group, ...]:
@@ -161,6 +161,73 @@ def population_choices(view: View) -> tuple[Choice, ...]:
     titles = {"": view.say("all_records")} if declared else {}
     titles |= {name: one.title[view.language] for name, one in declared.items()}
     return _choices(titles, view.asked.population)
+
+
+def compared_names(view: View) -> tuple[str, ...]:
+    """Return the two areas that are compared: their names, where the page asks for these."""
+    codes = view.asked.pair or ("", "")
+    area = view.variables.get(view.service.area or "")
+    if area is None or len(area.ranks()) <= _MAX_TICKS:
+        return codes
+    return tuple(_name_or_code(area, code, view.language) for code in codes)
+
+
+def _name_or_code(variable: Variable, code: str, language: str) -> str:
+    """Return the name of an area, or its code where others have that name."""
+    rank = variable.chosen(code)
+    label = code if rank is None else variable.label(rank, language)
+    with contextlib.suppress(ClientError):
+        if rank is not None and rank_named(variable, label) == rank:
+            return label
+    return code
+
+
+def own_area(view: View) -> OwnArea | None:
+    """Describe the form for areas that are added up; None where there are no areas."""
+    area = view.variables.get(view.service.area or "")
+    if area is None:
+        return None
+    own = OwnArea(of=view.label(area.name), name=view.asked.zone)
+    centres, language = view.table_service.answerer.centres, view.language
+    if centres is None:
+        return own
+    titles = {
+        area.level_names[level]: area.level_label(level, language)
+        if len(area.level_names) > 1
+        else view.label(area.name)
+        for level in centres.levels
+    }
+    held = view.asked.held
+    level = int(area.level_of[held[0]]) if held else 0
+    return replace(
+        own,
+        levels=_choices(titles, view.asked.level),
+        board=_board(centres, language),
+        most=MAX_VERTICES,
+        held=tuple(area.label(rank, language) for rank in held[:_MAX_NAMES]),
+        n_held=len(held),
+        level=area.level_label(level, language) if len(area.level_names) > 1 else "",
+    )
+
+
+def _board(centres: Centres, language: str) -> Board | None:
+    """Lay out what polygons are drawn on, with the names of the largest areas."""
+    sketch = centres.sketch
+    if sketch is None:
+        return None
+    (left, top), (n_columns, n_rows) = sketch.corner, sketch.size
+    names = []
+    for rank, (x, y) in centres.placed(centres.levels[-1])[:_MAX_TICKS]:
+        column, row = (x - left) / sketch.step, (top - y) / sketch.step
+        if 0 <= column <= n_columns and 0 <= row <= n_rows:
+            names.append((column, row, centres.variable.label(rank, language)))
+    return Board(
+        runs=sketch.runs,
+        size=sketch.size,
+        corner=sketch.corner,
+        step=sketch.step,
+        names=tuple(names) if len(centres.levels) > 1 else (),
+    )
 
 
 def _choices(titles: Mapping[str, str], current: str) -> tuple[Choice, ...]:

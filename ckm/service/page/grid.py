@@ -11,17 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckm.service.answering.answer import Answer
+from ckm.service.answering.figures import WITH_BASE
 from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.answering.render import measure_label
 from ckm.service.answering.variables import Variable
 from ckm.service.page.drawn_map import MAPPED, map_of_column
 from ckm.service.page.page_state import PageState, View
 from reports.facts.service import (
+    Against,
     Chart,
     Choice,
     Column,
     DrawnMap,
     Grid,
+    Group,
     Head,
     Order,
     Row,
@@ -32,6 +35,7 @@ _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
 _MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
 _MAX_BARS, _LARGEST, _MAX_PANELS = 15, 12, 12
+_MAX_BASES = 200  # categories of a variable to compare with
 _NEARLY = 0.9  # bars that differ by less look alike
 
 
@@ -47,6 +51,8 @@ class _Shown:
     @property
     def name(self) -> str:
         level = next(iter(self.depths)) if len(self.depths) == 1 else None
+        if self._is_zone(max(self.ranks, default=0)):
+            level = None
         return self.variable.title(level, self.language)
 
     @cached_property
@@ -67,14 +73,23 @@ class _Shown:
         """Level → how far to the right its categories stand; the total is at none."""
         if self.level is not None:
             return {self.level: 0}
-        used = {int(level) for level, rank in zip(self.levels, self.ranks, strict=True) if rank}
+        used = {
+            int(level)
+            for level, rank in zip(self.levels, self.ranks, strict=True)
+            if rank and not self._is_zone(rank)
+        }
         return {level: depth for depth, level in enumerate(sorted(used, reverse=True))}
+
+    def _is_zone(self, rank: int) -> bool:
+        """Tell whether a category is a sum of areas, which is of no level."""
+        return rank >= self.variable.axis.size
 
     def head(self, place: int) -> Head:
         """Say how a category stands at the left, with its level where there are several."""
         label = self.variable.label(self.ranks[place], self.language)
         level = int(self.levels[place])
-        if self.ranks[place] == 0 or len(self.depths) < 2:
+        rank = self.ranks[place]
+        if rank == 0 or self._is_zone(rank) or len(self.depths) < 2:
             return Head(label=label)
         words = self.variable.level_label(level, self.language)
         return Head(label=label, level=words, depth=self.depths[level])
@@ -155,6 +170,7 @@ def grid_of(answer: Answer, view: View) -> Grid:
         share_of=share_of,
         views=() if page_state.pair else _views(layout, answer, view),
         figure="" if figure is None else figure.kind,
+        against=None if page_state.pair else _against(axes, answer, view),
         map=_map(layout, columns, ends, answer, view),
     )
 
@@ -226,6 +242,45 @@ def _views(layout: _Layout, answer: Answer, view: View) -> tuple[Choice, ...]:
         )
         for label, state in ways.items()
     )
+
+
+def _against(axes: Sequence[_Shown], answer: Answer, view: View) -> Against | None:
+    """Offer differences and indices against a category of the table.
+
+    Of many categories those above them can be chosen, such as the region of a municipality.
+    """
+    page_state = replace(view.asked.plain, figure="", over=(), base="")
+    if len(answer.query.measures) > 1 and answer.figure is None:
+        return None
+    groups = []
+    for one in axes:
+        variable = view.variables[one.variable.name]
+        own = [rank for rank in one.ranks if rank < variable.axis.size]
+        if len(own) > _MAX_BASES:
+            levels = variable.level_of[own]
+            own = [rank for rank, at in zip(own, levels, strict=True) if at > levels.min()][
+                :_MAX_BASES
+            ]
+        ranks = list(dict.fromkeys([0, *own]))
+        is_base = view.asked.over == (variable.name,)
+        choices = tuple(
+            Choice(
+                value=f"{variable.name}={variable.word(rank)}",
+                label=variable.label(rank, view.language),
+                is_chosen=is_base and variable.chosen(view.asked.base) == rank,
+            )
+            for rank in ranks
+        )
+        groups.append(Group(label=view.label(variable.name), choices=choices))
+    kinds = tuple(
+        Choice(
+            value=kind, label=view.say(f"figure_{kind}"), is_chosen=view.asked.figure == kind
+        )
+        for kind in WITH_BASE
+    )
+    if not groups:
+        return None
+    return Against(hidden=tuple(page_state.pairs()), kinds=kinds, bases=tuple(groups))
 
 
 def _ends(answer: Answer, axes: tuple[_Shown, ...], place: int | None) -> NDArray[Any] | None:

@@ -2,17 +2,21 @@
 
 The words are those of the API: ``codelist[…]``, ``valuecodes[…]``, ``filter``, ``heading``.
 Forms send a name more than once, and ``codelist[sex]=`` for a variable that is not shown:
-categories ticked then say who is counted. ``compare=A,B`` puts two areas side by side.
+categories ticked then say who is counted. ``compare=A,B`` puts two areas side by side, and
+``against=geo=A`` is short for ``of=geo&base=A``. A ``polygon`` asks for no table: it ticks the
+areas that it holds.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from ckm.service.answering.messages import ClientError, bad_request, say
+from ckm.service.answering.name_search import plain
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -29,15 +33,18 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.figures import Derivation
+    from ckm.service.answering.polygons import Centres
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "population", "filter", "heading", "sort", "rows", "outputFormat"} | {
-    *("figure", "of", "base", "zone")
+    *("figure", "of", "base", "against", "zone", "polygon", "polygon-level")
 }
+_MANY_CODES = 20  # of one variable, in an address: above, they stand in one list
 _SORT = re.compile(r"-?[0-9]{1,3}")
-_MOST = 1000
+#: Parameters of an address or a form.
+MAX_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,10 @@ class PageState:
         The variable of areas, where two of them stand side by side.
     figure, over, base, zone
         What is made of the numbers, as in the API; the name of the areas that are added up.
+    level, held
+        The level of the areas that a polygon is to hold; those that it holds, by rank.
+    is_look
+        Whether a polygon was sent: its areas are shown, and no table is asked for.
     """
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
@@ -103,6 +114,9 @@ class PageState:
     over: tuple[str, ...] = ()
     base: str = ""
     zone: str = ""
+    level: str = ""
+    held: tuple[int, ...] = ()
+    is_look: bool = False
 
     @property
     def pair(self) -> tuple[str, ...]:
@@ -118,7 +132,7 @@ class PageState:
     def is_table(self) -> bool:
         """Whether a table is asked for."""
         is_chosen = any(w.is_shown or w.codes for w in self.wanted.values())
-        return is_chosen or bool(self.where or self.population)
+        return not self.is_look and (is_chosen or bool(self.where or self.population))
 
     def put(self, name: str, state: Wanted) -> PageState:
         """Return the address with something else wanted of a variable."""
@@ -131,6 +145,11 @@ class PageState:
 
     def href(self, **more: str) -> str:
         """Return the address, relative to the page."""
+        pairs = self.pairs(**more)
+        return f"./?{urlencode(pairs)}" if pairs else "./"
+
+    def pairs(self, **more: str) -> list[tuple[str, str]]:
+        """Return the parameters of the address."""
         pairs: list[tuple[str, str]] = []
         for name, state in self.wanted.items():
             if name == self.compare and self.pair:
@@ -138,7 +157,9 @@ class PageState:
                 continue
             if state.codelist or (state.codelist == "" and state.codes):
                 pairs.append((f"codelist[{name}]", state.codelist))
-            pairs += [(f"valuecodes[{name}]", code or "[]") for code in state.codes]
+            codes = [code or "[]" for code in state.codes]
+            codes = [list_of(codes)] if len(codes) > _MANY_CODES else codes
+            pairs += [(f"valuecodes[{name}]", code) for code in codes]
         pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
         plain = {
             "population": self.population,
@@ -153,8 +174,12 @@ class PageState:
             "lang": self.language,
             **more,
         }
-        pairs += [(name, text) for name, text in plain.items() if text]
-        return f"./?{urlencode(pairs)}" if pairs else "./"
+        return pairs + [(name, text) for name, text in plain.items() if text]
+
+
+def list_of(codes: Iterable[str]) -> str:
+    """Write codes as one list with commas."""
+    return ", ".join(f"[{code}]" if "," in code else code for code in codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +210,24 @@ class View:
 
 
 def asked_of(
-    items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
+    items: Sequence[tuple[str, str]],
+    variables: Mapping[str, Variable],
+    centres: Centres | None = None,
 ) -> tuple[PageState, list[ClientError]]:
-    """Read the parameters of an address; say what is wrong and keep the rest."""
-    if len(items) > _MOST:
-        raise bad_request("many_parameters", limit=_MOST)
+    """Read the parameters of an address; say what is wrong and keep the rest.
+
+    Parameters
+    ----------
+    items
+        Names and texts.
+    variables, centres
+        Of the service; it may have no centres of areas.
+    """
+    if len(items) > MAX_PARAMETERS:
+        raise bad_request("many_parameters", limit=MAX_PARAMETERS)
     mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
-    plain: dict[str, str] = {}
+    single: dict[str, str] = {}
     pair: list[str] = []
     for name, text in items:
         match = _DEEP.fullmatch(name)
@@ -205,7 +240,7 @@ def asked_of(
         elif name == "compare":
             pair.append(text)
         elif name in _PLAIN:
-            plain[name] = text
+            single[name] = text
     contents = deep.pop(CONTENTS, {})
     states = {
         name: _wanted(variable, deep[name])
@@ -221,24 +256,77 @@ def asked_of(
     if codes:
         all_states = {**states, area: Wanted(codes=codes, codelist=area)}
         states = {name: all_states[name] for name in variables if name in all_states}
-    rows = plain.get("rows", "")
-    sort = plain.get("sort", "")
+    over, base = _over_and_base(single, variables)
+    rows = single.get("rows", "")
+    sort = single.get("sort", "")
     page_state = PageState(
         wanted=states,
-        population=plain.get("population", ""),
-        where=plain.get("filter", "").strip(),
-        heading=area if codes else plain.get("heading", ""),
+        population=single.get("population", ""),
+        where=single.get("filter", "").strip(),
+        heading=area if codes else single.get("heading", ""),
         measures=tuple(dict.fromkeys(filter(None, contents.get("valuecodes", [])))),
         sort=int(sort) if _SORT.fullmatch(sort) else 0,
         first=int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 9 else 0,
-        language=plain.get("lang", ""),
+        language=single.get("lang", ""),
         compare=area if codes else "",
-        figure="" if codes else plain.get("figure", ""),
-        over=() if codes else tuple(filter(None, plain.get("of", "").split(","))),
-        base="" if codes else plain.get("base", ""),
-        zone="" if codes else plain.get("zone", "").strip(),
+        figure="" if codes else single.get("figure", ""),
+        over=() if codes else over,
+        base="" if codes else base,
+        zone="" if codes else single.get("zone", "").strip(),
+        level=single.get("polygon-level", ""),
     )
-    return page_state, mistakes
+    held, wrong = _held(single.get("polygon", "").strip(), page_state.level, centres)
+    page_state = replace(page_state, held=held, is_look=bool(held or wrong))
+    return _with_areas(page_state, area, variables), [*mistakes, *wrong]
+
+
+def _held(
+    text: str, level: str, centres: Centres | None
+) -> tuple[tuple[int, ...], list[ClientError]]:
+    """Return the areas whose centre a polygon holds, and what is wrong with it."""
+    if not text:
+        return (), []
+    try:
+        if centres is None:
+            raise bad_request("no_centres")
+        return tuple(centres.inside(_json_of(text), level or None)[1]), []
+    except ClientError as client_error:
+        return (), [client_error]
+
+
+def _json_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise bad_request("polygon_no_json") from None
+
+
+def _with_areas(
+    page_state: PageState, area: str, variables: Mapping[str, Variable]
+) -> PageState:
+    """Put areas that are added up into the table, whatever the form says of their variable."""
+    before = page_state.of(area)
+    if not area or not (page_state.held or (page_state.zone and before.codes)):
+        return page_state
+    codes = dict.fromkeys([*before.codes, *map(variables[area].word, page_state.held)])
+    state = replace(before, codes=tuple(codes), codelist=before.codelist or area)
+    states = {**page_state.wanted, area: state}
+    return replace(
+        page_state, wanted={name: states[name] for name in variables if name in states}
+    )
+
+
+def _over_and_base(
+    single: Mapping[str, str], variables: Mapping[str, Variable]
+) -> tuple[tuple[str, ...], str]:
+    """Return the variables that a figure is over, and the category it is against."""
+    against = single.get("against", "")
+    for name in sorted(variables, key=len, reverse=True):
+        if against.startswith(f"{name}="):
+            return (name,), against.removeprefix(f"{name}=")
+    if against:
+        raise ClientError("bad_parameter", name="against")
+    return tuple(filter(None, single.get("of", "").split(","))), single.get("base", "")
 
 
 def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]:
@@ -264,10 +352,26 @@ def _codes_of(text: str, variable: Variable) -> Sequence[str]:
     """Return the codes of a text: itself, or what commas part that are in no code."""
     if variable.chosen(text) is not None:
         return [text]
+    if (rank := rank_named(variable, text)) is not None:
+        return [variable.word(rank)]
     parts = text.split(",")
     pairs = [(",".join(parts[:n]), ",".join(parts[n:])) for n in range(1, min(len(parts), 100))]
     pairs = [pair for pair in pairs if None not in map(variable.chosen, pair)]
     return pairs[0] if len(pairs) == 1 else split_codes(text, variable)
+
+
+def rank_named(variable: Variable, text: str) -> int | None:
+    """Return the area of a name, in any language; raise where several have it."""
+    named = {
+        rank
+        for language in variable.offer.labels
+        for rank in variable.find(text, language)
+        if plain(variable.label(rank, language)) == plain(text)
+    }
+    if len(named) > 1:
+        codes = ", ".join(variable.codes[rank] for rank in sorted(named)[:10])
+        raise bad_request("area_names", name=text, listed=codes)
+    return next(iter(named), None)
 
 
 def _wanted(variable: Variable, fields: Mapping[str, list[str]]) -> Wanted:
@@ -316,7 +420,7 @@ def query_of(
     for name, state in page_state.wanted.items():
         try:
             if state.is_shown:
-                ranks = _shown_ranks(variables[name], state)
+                ranks = shown_ranks(variables[name], state)
                 selections.append(Selection(variable=name, ranks=ranks))
             elif state.codes:
                 ranks = ranks_of(variables[name], codes=state.codes)
@@ -343,7 +447,7 @@ def query_of(
     return query, mistakes
 
 
-def _shown_ranks(variable: Variable, state: Wanted) -> tuple[int, ...]:
+def shown_ranks(variable: Variable, state: Wanted) -> tuple[int, ...]:
     """Return the categories that are shown, in their order.
 
     A ticked category above the level that is shown stands for its parts at that level. The

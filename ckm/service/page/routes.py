@@ -3,6 +3,7 @@
 import gzip
 from dataclasses import replace
 from functools import partial
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,7 +11,7 @@ from starlette.routing import Route
 
 from ckm.service.access.tokens import Caller
 from ckm.service.answering.answer import Answer
-from ckm.service.answering.messages import ClientError, Refusal
+from ckm.service.answering.messages import ClientError, Refusal, bad_request
 from ckm.service.answering.query import Query
 from ckm.service.answering.render import Rendered
 from ckm.service.http.middleware import language_of
@@ -18,7 +19,14 @@ from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.page.page_state import PageState, View, asked_of, asked_table, query_of
+from ckm.service.page.page_state import (
+    MAX_PARAMETERS,
+    PageState,
+    View,
+    asked_of,
+    asked_table,
+    query_of,
+)
 from ckm.service.page.sign_in import SignIn, session_of
 from footing.messages import Message
 from reports.service.page import ASSETS, asset, service_page
@@ -55,6 +63,7 @@ class Page:
         """Return the routes of the page."""
         return [
             Route("/", self.get_page),
+            Route("/", self.get_page, methods=["POST"]),  # a polygon is long for an address
             *SignIn(self._context, policy=_POLICY).routes(),
             Route("/static/{name}", self.get_asset),
         ]
@@ -74,16 +83,22 @@ class Page:
     async def get_page(self, request: Request) -> Response:
         """Answer with the page, or with a file of its table."""
         language = language_of(request.scope, self._table_service.service.about.languages)
-        items = request.query_params.multi_items()
-        try:
-            page_state, wrong = asked_of(items, self._table_service.variables)
-        except ClientError as client_error:
-            page_state, wrong = asked_of([], self._table_service.variables)[0], [client_error]
+        items = [*request.query_params.multi_items(), *await _fields(request)]
+        is_look = any(name == "polygon" and text.strip() for name, text in items)
+        # What a stranger draws is not looked at before he was let in, and costs a request.
+        page_state, wrong = self._asked([] if is_look else items)
         outcome = Outcome(mistakes=wrong)
         try:
             caller, language = await self._context.enter(
-                request, cost=int(page_state.is_table), session=session_of(request)
+                request,
+                cost=int(page_state.is_table or is_look),
+                session=session_of(request),
             )
+            if is_look:
+                page_state, wrong = await self._context.work(
+                    request, lambda _: self._asked(items)
+                )
+                outcome = Outcome(mistakes=wrong)
             form = request.query_params.get("outputFormat")
             if page_state.is_table and not wrong:
                 content = await self._context.work(
@@ -109,6 +124,14 @@ class Page:
             lambda _: service_page(page_facts(view, outcome, visitor), language=language),
         )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
+
+    def _asked(self, items: list[tuple[str, str]]) -> tuple[PageState, list[ClientError]]:
+        """Read what is asked for, and what is wrong with it."""
+        table_service = self._table_service
+        try:
+            return asked_of(items, table_service.variables, table_service.answerer.centres)
+        except ClientError as client_error:
+            return PageState(), [client_error]
 
     def _visitor(self, request: Request, who: Caller | None) -> Visitor:
         """Say what the page has to know of who looks at it."""
@@ -178,9 +201,22 @@ class Page:
             body = gzip.compress(body, compresslevel=6, mtime=0)
             headers["Content-Encoding"] = "gzip"
         kind = Message("text/html; charset=utf-8")
+        if request.method == "POST":
+            headers["Cache-Control"] = "no-store"
         if outcome.status == 200:
             return answered(request, Rendered.of(body, kind, headers))
         headers["Cache-Control"] = "no-store"
         if outcome.status == 401:
             headers["WWW-Authenticate"] = 'Bearer realm="ckm"'
         return Response(body, outcome.status, headers, media_type=kind)
+
+
+async def _fields(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of the form where it was sent as a body."""
+    if request.method != "POST":
+        return []
+    try:
+        text = (await request.body()).decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+    except ValueError:
+        raise bad_request("many_parameters", limit=MAX_PARAMETERS) from None

@@ -135,7 +135,10 @@ def open_answerer(
     _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
     # A table of each variable shows whether the data have it, one of a population its columns.
-    requests = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+    requests = {
+        f"[[variable]] {name}": TableRequest(dimensions=[name], margins="none")
+        for name in service.variables
+    } | {
         f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
         for name, population in service.populations.items()
     }

@@ -51,13 +51,13 @@ def averaging_attack(
     source = bytes_source(rng)
     key = rng.bytes(32)
     people = [b"%d" % person for person in range(n_people)]
-    kept = permanent(bloom, people, key=key, f=parameters.f)
+    permanent_bits = permanent(bloom, people, key=key, f=parameters.f)
     sums = np.zeros((n_people, k))
     shares = {}
     for report in range(1, steps[-1] + 1):
         if not is_memoised:
-            kept = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
-        sums += flip(kept, p=parameters.p, q=parameters.q, source=source)
+            permanent_bits = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
+        sums += flip(permanent_bits, p=parameters.p, q=parameters.q, source=source)
         if report in steps:
             signs = 1 if parameters.q > parameters.p else -1
             shares[report] = float(np.mean(best_guess(signs * sums, rng=rng) == truth))
@@ -101,11 +101,11 @@ def linkage_attack(
     bloom = np.zeros((n_people, parameters.n_bits), bool)
     bloom[:, 0] = True
     people = [b"%d" % person for person in range(n_people)]
-    kept = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
+    permanent_bits = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
     source = bytes_source(rng)
     halves = [
         sum(
-            flip(kept, p=parameters.p, q=parameters.q, source=source).astype(float)
+            flip(permanent_bits, p=parameters.p, q=parameters.q, source=source).astype(float)
             for _ in range(reports)
         )
         for _ in range(2)

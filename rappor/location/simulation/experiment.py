@@ -80,8 +80,8 @@ class Experiment:
         return {
             "ways": [asdict(outcome) for outcome in self.outcomes],
             "averaging": [
-                {"reports": reports, "kept": kept, "drawn_anew": anew}
-                for reports, (kept, anew) in self.averaging.items()
+                {"reports": reports, "kept": memoised, "drawn_anew": anew}
+                for reports, (memoised, anew) in self.averaging.items()
             ],
             "map": [
                 asdict(figures) | {"estimates": _published(level)}
@@ -209,22 +209,22 @@ def _averaging(
     collection: Collection, rng: np.random.Generator
 ) -> dict[int, tuple[float, float]]:
     parameters = collection.parameters[-1]
-    kept, anew = (
+    memoised, anew = (
         averaging_attack(
             parameters, reports=_REPORTS, n_people=_ATTACKED, rng=rng, is_memoised=is_memoised
         )
         for is_memoised in (True, False)
     )
-    return {reports: (kept[reports], anew[reports]) for reports in _REPORTS}
+    return {reports: (memoised[reports], anew[reports]) for reports in _REPORTS}
 
 
 def _figures(level: LevelMap, truth: Floats) -> LevelFigures:
-    shown = level.is_shown
+    is_shown = level.is_shown
     is_held = (level.low <= truth) & (truth <= level.high)
     return LevelFigures(
-        cells=int(shown.size),
-        shown=int(shown.sum()),
-        held=float(is_held[shown].mean()) if shown.any() else None,
+        cells=int(is_shown.size),
+        shown=int(is_shown.sum()),
+        held=float(is_held[is_shown].mean()) if is_shown.any() else None,
     )
 
 

@@ -113,11 +113,11 @@ def rappor_cells(
     night, halves = np.zeros(shape), (np.zeros(shape), np.zeros(shape))
     for day in range(traces.n_days):
         bloom = np.arange(parameters.n_bits) == places[:, day, None]
-        kept = permanent(bloom, people, key=key, f=parameters.f)
-        shown = flip(kept, p=parameters.p, q=parameters.q, source=bytes_source(rng))
-        shown = shown & sent[:, day, None]
-        halves[int(2 * day >= traces.n_days)][:] += shown
-        night += shown * traces.is_night[when[:, day]][:, None]
+        permanent_bits = permanent(bloom, people, key=key, f=parameters.f)
+        reports = flip(permanent_bits, p=parameters.p, q=parameters.q, source=bytes_source(rng))
+        reports = reports & sent[:, day, None]
+        halves[int(2 * day >= traces.n_days)][:] += reports
+        night += reports * traces.is_night[when[:, day]][:, None]
     days = collect(traces.cells, collection=collection, secret=secret, hours=HOURS, rng=rng)
     areas = collection.areas
     views = Observations(

@@ -35,7 +35,11 @@ def _own_page(words: Words, facts: IndexFacts) -> str:
 def _whole(words: Words, facts: IndexFacts) -> Table:
     """List the files that are about all tables."""
     files = [(file.file, _content(words, file.file)) for file in facts.pages]
-    metadata = words.say("Metadata: tables, columns, files and their SHA-256")
+    metadata = (
+        words.say("Certificate: the guarantee, what it cost, and files with their SHA-256")
+        if facts.is_private
+        else words.say("Metadata: tables, columns, files and their SHA-256")
+    )
     files.append((facts.manifest, metadata))
     return (
         Lines(words, files)

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 from urllib.parse import quote
 
 from footing.data_files import read_data
-from reports.facts.release import FirstRowsFact, MarginFact, PublicFacts, PublicTableFact
+from reports.facts.release import FirstRowsFact, PublicFacts, PublicTableFact
 from reports.i18n.languages import LANGUAGES, Words
 from reports.parts import NOTHING, Cell, Lines, Table
 
@@ -29,6 +29,7 @@ def list_of_tables(words: Words, facts: PublicFacts, *, has_anchors: bool = Fals
     def named(table: PublicTableFact) -> Cell:
         title = words.text(table.title) or table.name
         by = ", ".join(map(words.text, table.dimensions))
+        by += f". {words.text(table.population)}" if table.population else ""
         links = ((title, anchor[table.name]),) if table.name in anchor else ()
         return Cell(text=title, small=by, links=links)
 
@@ -73,7 +74,7 @@ def has_first_rows(table: PublicTableFact) -> bool:
 def first_rows(words: Words, facts: PublicFacts) -> list[Table]:
     """Show the first rows of each table as they are published."""
     return [
-        _rows_of(words, place, table, table.first_rows, facts.margin)
+        _rows_of(words, place, table, table.first_rows, facts)
         for place, table in zip(anchors(), facts.tables, strict=False)
         if table.first_rows is not None and has_first_rows(table)
     ]
@@ -84,24 +85,30 @@ def _rows_of(
     ident: str,
     table: PublicTableFact,
     first: FirstRowsFact,
-    margin: MarginFact | None,
+    facts: PublicFacts,
 ) -> Table:
     lines = Lines(words, list(zip(first.categories, first.numbers, strict=True)))
     labels = {place: words.text(name) for place, name in enumerate(first.dimensions)}
     measures = {place: words.text(name) for place, name in enumerate(first.measures)}
-    shown = len(first.categories)
-    notes = []
-    if shown < table.published:
+    n_rows, n_all = len(first.categories), table.published + table.suppressed
+    notes = [words.text(table.population)] if table.population else []
+    if n_rows < n_all:
         notes.append(
             words.say(
                 "The first %(shown)s of %(rows)s rows; all are in the files.",
-                shown=words.numbers.count(shown),
-                rows=words.numbers.count(table.published),
+                shown=words.numbers.count(n_rows),
+                rows=words.numbers.count(n_all),
             )
         )
     if any("" in numbers for numbers in first.numbers):
         notes.append(words.say("%(sign)s: no number is published.", sign=NOTHING))
-    if margin is not None:
+    if not facts.adds_up:
+        notes.append(
+            words.say(
+                "Parts need not add up to their total: each number was changed on its own."
+            )
+        )
+    if (margin := facts.margin) is not None:
         notes.append(
             words.say(
                 "Each count lies within ±%(count)s of the true one with a probability of "

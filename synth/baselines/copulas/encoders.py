@@ -69,9 +69,9 @@ class Encoding:
         if np.isnan(points).any():
             raise SynthError(Message("A missing number stands for no category."))
         right = np.searchsorted(grid, points).clip(0, len(grid) - 1)
-        left = (right - 1).clip(min=0)
-        is_left = np.abs(points - grid[left]) < np.abs(grid[right] - points)
-        return [by_number[grid[place]] for place in np.where(is_left, left, right)]
+        below = (right - 1).clip(min=0)
+        is_left = np.abs(points - grid[below]) < np.abs(grid[right] - points)
+        return [by_number[grid[place]] for place in np.where(is_left, below, right)]
 
     @property
     def collisions(self) -> tuple[tuple[Any, ...], ...]:

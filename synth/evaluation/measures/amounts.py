@@ -82,25 +82,27 @@ def main_category(records: Records, amounts: Sequence[str]) -> str | None:
 
 
 def amount_figures(
-    real: Records, made: Records, *, amounts: Sequence[str], by: str | None
+    real: Records, synthetic: Records, *, amounts: Sequence[str], by: str | None
 ) -> Iterator[AmountFigure]:
     """Give totals, means and quantiles, overall and by the categories of a column."""
     for name in amounts:
-        for label, one, other in _parts(real, made, by):
+        for label, one, other in _parts(real, synthetic, by):
             yield from _figures(
                 (name, label),
                 real.values[one, real.place(name)],
-                made.values[other, made.place(name)],
-                size=len(real) / len(made),
+                synthetic.values[other, synthetic.place(name)],
+                size=len(real) / len(synthetic),
             )
 
 
-def _parts(real: Records, made: Records, by: str | None) -> Iterator[tuple[str, Flags, Flags]]:
+def _parts(
+    real: Records, synthetic: Records, by: str | None
+) -> Iterator[tuple[str, Flags, Flags]]:
     """Yield all records, then those of each larger category."""
-    yield "", np.ones(len(real), bool), np.ones(len(made), bool)
+    yield "", np.ones(len(real), bool), np.ones(len(synthetic), bool)
     if by is None:
         return
-    first, second = (some.values[:, some.place(by)] for some in (real, made))
+    first, second = (some.values[:, some.place(by)] for some in (real, synthetic))
     codes, counts = np.unique(first[~np.isnan(first)], return_counts=True)
     largest = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES])
     categories = real.kinds[real.place(by)].categories or ()
@@ -110,19 +112,21 @@ def _parts(real: Records, made: Records, by: str | None) -> Iterator[tuple[str, 
 
 
 def _figures(
-    names: tuple[str, str], real: Floats, made: Floats, *, size: float
+    names: tuple[str, str], real: Floats, synthetic: Floats, *, size: float
 ) -> Iterator[AmountFigure]:
-    real, made = np.sort(real[~np.isnan(real)]), np.sort(made[~np.isnan(made)])
+    real, synthetic = np.sort(real[~np.isnan(real)]), np.sort(synthetic[~np.isnan(synthetic)])
     for name, quantile in QUANTILES.items():
         if not len(real):
             continue
         if quantile is None:
-            times = (1.0, size) if name == "total" else (1 / len(real), 1 / max(len(made), 1))
-            values = (math.fsum(real) * times[0], math.fsum(made) * times[1])
+            times = (
+                (1.0, size) if name == "total" else (1 / len(real), 1 / max(len(synthetic), 1))
+            )
+            values = (math.fsum(real) * times[0], math.fsum(synthetic) * times[1])
             spread = float(real.std()) / math.sqrt(len(real)) * _NORMAL
             reach = abs(spread / real.mean()) if real.mean() else None
         else:
-            values = (_quantile(real, quantile), _quantile(made, quantile))
+            values = (_quantile(real, quantile), _quantile(synthetic, quantile))
             half = _NORMAL * math.sqrt(quantile * (1 - quantile) / len(real))
             ends = [_quantile(real, min(max(quantile + s * half, 0), 1)) for s in (-1, 1)]
             reach = abs((ends[1] - ends[0]) / 2 / values[0]) if values[0] else None
@@ -141,7 +145,7 @@ def _quantile(values: Floats, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else 0.0
 
 
-def _off(real: float, made: float) -> float | None:
-    if real == made:
+def _off(real: float, synthetic: float) -> float | None:
+    if real == synthetic:
         return 0.0
-    return abs(made / real - 1) if real else None
+    return abs(synthetic / real - 1) if real else None

@@ -18,17 +18,19 @@ _ROWS, _COLUMNS, _FIRST = 20_000, 40, 2_000
 _NAMED = 20
 
 
-def rank_change(real: Records, made: Records, names: Sequence[str]) -> float | None:
+def rank_change(real: Records, synthetic: Records, names: Sequence[str]) -> float | None:
     """Give the mean absolute difference of Spearman correlations between numbers."""
     if len(names) < 2:
         return None
     places = [real.place(name) for name in names]
     pairs = np.triu_indices(len(places), 1)
-    first, second = (np.nan_to_num(spearman(_some(one, places))[pairs]) for one in (real, made))
+    first, second = (
+        np.nan_to_num(spearman(_some(one, places))[pairs]) for one in (real, synthetic)
+    )
     return float(np.abs(first - second).mean())
 
 
-def tail_change(real: Records, made: Records, names: Sequence[str]) -> float | None:
+def tail_change(real: Records, synthetic: Records, names: Sequence[str]) -> float | None:
     """Give the mean absolute difference of upper tail dependence between numbers.
 
     Of two columns it is the share of the records with one among its largest 5 per cent that
@@ -37,7 +39,7 @@ def tail_change(real: Records, made: Records, names: Sequence[str]) -> float | N
     if len(names) < 2:
         return None
     places = [real.place(name) for name in names]
-    first, second = (_tails(_some(one, places)) for one in (real, made))
+    first, second = (_tails(_some(one, places)) for one in (real, synthetic))
     return float(np.abs(first - second).mean())
 
 
@@ -61,22 +63,22 @@ def _tails(records: Records) -> Floats:
     return np.asarray(shares[np.triu_indices(len(each), 1)])
 
 
-def broken_rules(real: Records, made: Records) -> Iterator[tuple[str, str, float]]:
+def broken_rules(real: Records, synthetic: Records) -> Iterator[tuple[str, str, float]]:
     """Yield what follows from what in the real records, and how often it does not in others.
 
     Both columns, and the share of the synthetic records whose value is not that of their group;
     those whose group no real record has do not count. The farthest come first.
     """
-    found = []
+    violations = []
     for first, second in _rules(real):
         keys, values = _modes(real, first, second)
-        codes = made.values[:, first]
+        codes = synthetic.values[:, first]
         places = np.clip(np.searchsorted(keys, codes), 0, len(keys) - 1)
         is_known = keys[places] == codes
         if is_known.any():
-            misses = _filled(made.values[is_known, second]) != values[places[is_known]]
-            found.append((float(misses.mean()), real.names[second], real.names[first]))
-    for share, name, source in sorted(found, reverse=True)[:_NAMED]:
+            misses = _filled(synthetic.values[is_known, second]) != values[places[is_known]]
+            violations.append((float(misses.mean()), real.names[second], real.names[first]))
+    for share, name, source in sorted(violations, reverse=True)[:_NAMED]:
         yield name, source, share
 
 

@@ -182,6 +182,15 @@ def test_hashed_keys_of_any_text_are_those_of_the_standard_library(identifiers):
     assert int(cells.cell_key[0]) == sum(map(by_hand, identifiers)) % 2**64
 
 
+@pytest.mark.parametrize("sizes", [[0], [1], [7, 7, 7], [15, 15], [0, 15, 3, 8, 9], [2, 2, 5]])
+def test_messages_of_one_length_or_many_are_padded_as_the_standard_says(sizes):
+    rng = np.random.default_rng(5)
+    texts = [rng.integers(1, 127, size, dtype=np.uint8).tobytes() for size in sizes]
+    messages = pa.array([b"cut off", *texts, None, b"cut off, too"], pa.binary())[1:-1]
+    words = SHORT.words(messages).to_pylist()
+    assert words == [*(by_hand(text.decode()) for text in texts), None]
+
+
 @pytest.mark.parametrize("length", [16, 32, 64, 65, 200])
 def test_secrets_of_any_length_hash_as_the_standard_says(length, tmp_path):
     secret = bytes(range(length))

@@ -178,3 +178,24 @@ def test_few_identifiers_of_many_records_are_told_whatever_the_secret(distinct):
 def test_sound_keys_of_any_range_are_sound(n, key_range):
     keys = np.random.default_rng(2).integers(0, key_range, n).astype(np.uint32)
     assert check(pa.array(keys), StoredKeys(column="key", key_range=key_range)).is_sound
+
+
+@pytest.mark.parametrize("repeats", [0, 3])
+@pytest.mark.parametrize("size", [0, 1, 3000])
+def test_keys_are_judged_while_they_are_hashed_as_by_a_scan(size, repeats, monkeypatch):
+    """A slice of one key in 4 of 3,000 records; some repeat, which the slice may show."""
+    monkeypatch.setattr("tables.key_tally.SLICE", 1000)
+    identifiers = [f"p{n}" for n in range(size)] + [f"p{n}" for n in range(size)] * repeats
+    keys = HashedKeys(column="key", secret=SECRET)
+    table = pa.table({"key": pa.array(identifiers, pa.string())})
+    with open_source(table) as source, open_source(table) as scanned:
+        monkeypatch.setattr(scanned, "key_tally", lambda _words: None)
+        with warnings.catch_warnings(record=True) as texts:
+            warnings.simplefilter("always", KeyQualityWarning)
+            counted = check_keys(source, keys, action="warn")
+            expected = check_keys(scanned, keys, action="warn")
+        assert len(texts) == 2 * len(counted.problems)
+        assert bool(counted.problems) == bool(size and repeats)
+        assert source.key_tally(keys.sql(source, {})) is not None
+    assert counted == expected
+    assert counted.slice == (1 if size < 1000 else 4 if not repeats else 16)

@@ -184,19 +184,19 @@ def _of_classes(problem: Problem, of_cell: Integers) -> Problem:
 
 def _contributions(problem: Problem, of_cell: Integers, n: int) -> Any:
     """Take of each class what is known of the cell of which most is."""
-    known = problem.primary.contributions
-    if known is None:
+    contributions = problem.primary.contributions
+    if contributions is None:
         return None
     return replace(
-        known,
-        number=-_most(of_cell, -known.number, n).astype(np.int64),
-        first=_most(of_cell, known.first, n),
-        second=_most(of_cell, known.second, n),
-        lower=np.stack([_most(of_cell, line, n) for line in known.lower]),
-        upper=np.stack([_most(of_cell, line, n) for line in known.upper]),
+        contributions,
+        number=-_most(of_cell, -contributions.number, n).astype(np.int64),
+        first=_most(of_cell, contributions.first, n),
+        second=_most(of_cell, contributions.second, n),
+        lower=np.stack([_most(of_cell, line, n) for line in contributions.lower]),
+        upper=np.stack([_most(of_cell, line, n) for line in contributions.upper]),
         held=None
-        if known.held is None
-        else (known.held[0], of_cell[known.held[1]], known.held[2]),
+        if contributions.held is None
+        else (contributions.held[0], of_cell[contributions.held[1]], contributions.held[2]),
     )
 
 

@@ -124,7 +124,7 @@ async def get_config(call: Call) -> Response:
         "languages": [{"id": lang, "label": names[lang]} for lang in service.about.languages],
         "defaultLanguage": service.about.languages[0],
         "maxDataCells": max_cells if max_cells is not None else 2**31 - 1,
-        "maxCallsPerTimeWindow": service.limits.requests_per_hour,
+        "maxCallsPerTimeWindow": call.table_service.per_hour(call.caller),
         "timeWindow": 3600,
         "license": service.about.licence,
         "sourceReferences": [

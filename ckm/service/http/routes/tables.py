@@ -25,7 +25,7 @@ from ckm.service.jobs import Job
 from ckm.service.table_service import TableService
 from tables.deadline import Deadline
 
-_DERIVED = ("figure", "of", "base", "zones")
+_DERIVED = ("figure", "of", "base", "zones", "margin", "level")
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 
 
@@ -51,7 +51,7 @@ async def post_data(call: Call) -> Response:
 
 async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[str]) -> Response:
     plain = call.parameters.plain
-    form = format_of(plain.get("outputformat"))
+    form = format_of(plain.get("outputformat"), call.request)
 
     def serve(deadline: Deadline) -> Rendered | Refusal:
         query = query_of_wishes(
@@ -67,6 +67,8 @@ async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[st
             of=[name.strip() for name in plain.get("of", "").split(",") if name.strip()],
             base=plain.get("base"),
             zone=plain.get("zone"),
+            margin=plain.get("margin"),
+            level=plain.get("level"),
         )
         return call.serve(asked, form, deadline)
 
@@ -93,9 +95,11 @@ def asked_of(table_service: TableService, body: TableBody) -> Query | Derivation
 
 def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     table_service, body = call.table_service, call.body
-    form = format_of(body.format)
+    named = body.format if "format" in body.model_fields_set else None
+    form = format_of(named, call.request)
     asked = asked_of(table_service, body)
     deriver = table_service.answerer.deriver
+    table_service.require_margin(asked, call.caller)
     query = deriver.widened(asked) if isinstance(asked, Derivation) else asked
     table_service.require_filters(query, call.caller)
     most = table_service.rules(call.caller).maximum_cells

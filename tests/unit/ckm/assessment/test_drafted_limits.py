@@ -163,6 +163,11 @@ def test_page_one_says_that_nobody_decided_until_somebody_did(
             wanted == decided,
         ]
         public = Path(name, "public", f"report.{language}.html").read_text()
+        told = ("The office decided the limits", "Le service statistique a décidé des limites")
+        assert any(words in public for words in told) == (name == "signed")
+        assert not any(
+            words in public for words in ("limit of the office", "limite du service")
+        )
         assert "Lovelace" not in public
         assert drafted not in public
         again = run("report", name, "--internal", "--lang", language, "-o", f"{name}.html")

@@ -524,6 +524,14 @@ def test_margins_go_with_the_only_table_that_shows_them(space):
     assert not both.restricted(lambda used: sex not in used).shown
 
 
+def test_advice_never_is_to_publish_no_table(space):
+    sex, category = (space.variables.index(name) for name in ("sex", "category"))
+    both = space.restricted(lambda used: {sex, category} <= set(used))
+    assert advise(both, Formula(), limit=0.0) == ()
+    one = space.restricted(lambda used: sex in used)
+    assert all(step.chosen.n_tables for step in advise(one, Formula(), limit=0.0))
+
+
 class Northern(Formula):
     """Finds more for every table of the second population."""
 

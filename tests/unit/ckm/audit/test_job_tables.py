@@ -329,3 +329,47 @@ def test_a_release_that_puts_a_record_into_too_many_counts_is_refused(tmp_path):
     internal = (tmp_path / "o" / "internal" / "report-internal.en.html").read_text()
     assert "Up to 8 published counts contain one record" in internal
     assert "Up to 8" not in (tmp_path / "o" / "public" / "report.en.html").read_text()
+
+
+DERIVED = """
+[[variable]]
+name = "young"
+of = "age"
+bands = [0, 10, 25]
+labels = { en = "Age", fr = "Âge" }
+[[variable]]
+name = "decade"
+of = "age"
+width = 10
+start = 0
+end = 40
+[[variable]]
+name = "broad"
+of = "age"
+bands = [0, 20]
+[[variable]]
+name = "part"
+of = "zone"
+recode = { "0" = "N", "1" = "N", "2" = "S", "3" = "S" }
+"""
+DERIVED_LEVELS = 'old = ["broad", "decade"]\n[categories]'
+
+
+def test_variables_made_of_columns_are_audited_as_they_are_released(tmp_path):
+    tables = {
+        "bands": 'dimensions = ["young", "sex"]',
+        "widths": 'dimensions = ["decade"]\nmargins = "none"',
+        "nested": 'dimensions = ["region", "old"]\nmargins = "none"',
+        "parts": 'dimensions = ["part"]\nwhere = "young = \'25+\'"',
+    }
+    path = write_job(tmp_path, tables, more=DERIVED)
+    text = path.read_text().replace("[categories]", DERIVED_LEVELS, 1)
+    path.write_text(text)
+    space, _, release = open_release(path)
+    assert list(release.tables) == list(tables)
+    assert not release.left_out
+    counts = released(read_job(path))
+    wanted = sorted(counts.values())
+    assert sorted(numbers_of(space, table) for table in space.shown) == wanted
+    run = CliRunner().invoke(app, ["audit", str(path)])
+    assert run.exit_code == 0, run.stderr

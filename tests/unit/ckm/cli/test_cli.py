@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -58,6 +59,11 @@ def folder(tmp_path, ptable, monkeypatch):
     for name in ("CKM_LOG", "CKM_LOG_FORMAT"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
+
+
+def with_ledger(folder):
+    """Let the job compare its tables with earlier ones."""
+    (folder / "job.toml").write_text(f'{JOB}\n[ledger]\npath = "ledger.db"\n')
 
 
 def write_people(folder, **changes):
@@ -324,6 +330,7 @@ def test_every_option_of_every_command_says_what_it_does():
     ],
 )
 def test_commands_that_look_load_nothing_heavy(words, more, folder):
+    with_ledger(folder)
     heavy = {"cvxpy", "highspy", "jinja2", "pandas", "scipy", *more}
     code = (
         "import sys\nfrom ckm.cli import app\n"
@@ -409,9 +416,9 @@ def test_exit_2_when_the_job_is_wrong_with_all_problems(folder):
     assert failure_of(result) == (
         "error: job.toml has 2 problems:\n"
         "  - job.toml:5: [data] key 'ident' is unknown.\n"
-        "    hint: known here: path, database, table, query, types, text, decimal, id, "
-        "record_key, key_range, cells, count, cell_key, amounts, weight, allow_empty, engine, "
-        "master, spark\n"
+        "    hint: known here: path, database, table, query, types, text, decimal, missing, "
+        "id, record_key, key_range, cells, count, cell_key, amounts, weight, allow_empty, "
+        "engine, master, spark\n"
         "  - job.toml:15: [[table]] 'people': key 'wehre' is unknown.\n"
         "    hint: did you mean 'where'?\n"
     )
@@ -653,8 +660,47 @@ def test_the_number_of_records_is_never_told(folder):
     assert 77 not in numbers
 
 
+def test_a_job_without_a_ledger_is_warned_as_a_service_is(folder):
+    text = "without [ledger] the tables are not compared"
+    commands = (
+        ["check", "job.toml", "--quick"],
+        ["release", "job.toml", "-o", "o", "--dry-run"],
+    )
+    for command in commands:
+        result = run(*command, "--lang", "en")
+        assert (result.exit_code, text in " ".join(result.stderr.split())) == (0, True)
+        result = run(*command, "--lang", "fr")
+        assert "sans [ledger]" in " ".join(result.stderr.split())
+    with_ledger(folder)
+    assert text not in " ".join(run(*commands[0]).stderr.split())
+
+
+def test_a_file_is_called_sound_after_all_checks_alone(folder):
+    result = run("check", "job.toml")
+    assert result.stderr.splitlines()[-1].endswith("job.toml is a sound job")
+    assert "sound" not in run("check", "job.toml", "--quick").stderr
+    job = folder / "job.toml"
+    job.write_text(job.read_text().replace('"sex"', '"sexe"'))
+    result = run("check", "job.toml")
+    assert result.exit_code
+    assert "job.toml can be read" in result.stderr
+    assert "sound" not in result.stderr
+
+
+def test_a_ptable_without_certificate_is_not_said_to_have_one(folder, ptable):
+    replace(ptable, certificate=None).write(folder / "pt.parquet", overwrite=True)
+    for language, told, other in (
+        ("en", "it has no certificate", "certificate holds"),
+        ("fr", "n\u2019a pas de certificat", "certificat est vérifié"),
+    ):
+        stderr = run("check", "job.toml", "--quick", "--lang", language).stderr
+        assert told in stderr
+        assert other not in stderr
+
+
 @pytest.mark.slow
 def test_quiet_says_nothing_when_all_is_well(folder):
+    with_ledger(folder)
     assert run("release", "job.toml", "-o", "out", "-q").stderr == ""
 
 

@@ -106,11 +106,12 @@ def test_keys_are_attached_to_codes_as_they_are_written(folder):
 
 def test_a_draft_declares_what_was_declared_for_it(folder):
     done = run(
-        "job", "init", "people.csv", "--decimal", ",", "--type", "zone=text", "-o", "d.toml"
+        *("job", "init", "people.csv", "--decimal", ",", "--type", "zone=text"),
+        *("--missing", "NA", "--missing", "NULL", "-o", "d.toml"),
     )
     assert done.exit_code == 0, done.output
     text = (folder / "d.toml").read_text()
-    assert 'types = { zone = "text" }\ndecimal = ","\n' in text
+    assert 'types = { zone = "text" }\ndecimal = ","\nmissing = ["NA", "NULL"]\n' in text
     assert all(band in text for band in BANDS)
     assert run("check", "d.toml", "--quick").exit_code == 0
     done = run("job", "init", "people.csv", "--type", "zone=code", "-o", "e.toml")

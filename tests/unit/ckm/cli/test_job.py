@@ -2,6 +2,7 @@ import json
 import re
 import shlex
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -115,7 +116,7 @@ def test_a_draft_says_which_columns_are_refused_and_why(folder):
 
 def test_a_draft_of_groups_alone_says_of_no_column_that_it_is_refused(folder):
     table = pa.table({"sex": ["F", "M"] * 300, "code": [f"c{n % 120}" for n in range(600)]})
-    assert "refused" not in drafted(table)[1]
+    assert "are refused" not in drafted(table)[1]
 
 
 @pytest.mark.slow
@@ -179,7 +180,8 @@ def test_comments_alone_are_in_the_language_of_the_reader(folder):
     assert "[ptable]                       # à décider\N{NO-BREAK SPACE}: combien" in french
     same = set(english.splitlines()) & set(french.splitlines())
     shown = {line for line in same if "#" in line and "categ" not in line}
-    assert all(line.startswith(("sex = ", '# "income"', "# ")) for line in shown), shown
+    alike = ("sex = ", '# "income"', "# ")
+    assert all(line.startswith(alike) for line in shown), shown
     assert (
         '# "code": integer, 60 valeurs, répartit les enregistrements comme "commune"' in french
     )
@@ -220,6 +222,11 @@ def test_the_draft_of_the_demonstration_is_released_as_it_is(folder):
     found = keyed_and_checked()
     assert [table["name"] for table in found["tables"]] == [t["name"] for t in job["table"]]
     assert run("release", "job.toml", "-o", "out").exit_code == 0
+    text = Path("job.toml").read_text(encoding="utf-8")
+    Path("job.toml").write_text(text.replace("variance = 3.0", "variance = 2.5"), "utf-8")
+    again = run("release", "job.toml", "-o", "again")
+    assert again.exit_code == 2
+    assert "The tables in the ledger have another noise" in again.stderr
 
 
 @pytest.mark.slow
@@ -362,3 +369,16 @@ def test_a_drafted_service_replaces_no_file(tmp_path, monkeypatch):
     assert run("service", "init", "people.parquet").exit_code == 0
     assert run("service", "init", "people.parquet").exit_code == 2
     assert run("service", "init", "people.parquet", "--force").exit_code == 0
+
+
+def test_the_draft_of_a_service_has_the_bands_that_it_names_and_no_sums(folder):
+    table = people(income=np.random.default_rng(3).lognormal(7, 1, N).round())
+    pq.write_table(table, "people.parquet")
+    text = draft_job("people.parquet", output=folder / "service.toml", is_service=True).text
+    assert '# name = "income_bands"' in text.split("# The columns of the data")[0]
+    line = next(one for one in text.splitlines() if one.startswith('# "income"'))
+    assert line.endswith('a dimension once cut into bands, see "income_bands" above')
+    assert "sum:" not in text
+    block = text[text.index("# [[variable]]") :].split("\n\n")[0]
+    offered = tomllib.loads(re.sub(r"(?m)^# ", "", block))["variable"]
+    assert offered[0]["of"] == "income"

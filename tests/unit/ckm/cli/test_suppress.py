@@ -731,6 +731,10 @@ def test_an_ordinary_table_of_turnover_is_protected_by_default_without_a_p_table
     assert lines.loc["A1", "most"] >= 1100
     assert lines.loc["A2", "most"] - lines.loc["A2", "original"] >= 1
     assert len(lines) < 8  # the grand total is published
+    hidden = pd.read_parquet(firms / "out/public/t.parquet")["sum_turnover"].isna().sum()
+    front = (firms / "out/public/index.html").read_text(encoding="utf-8")
+    assert f"with {9 - hidden} published cells. {hidden} further cells are suppressed." in front
+    assert "first rows" not in front or "of 9 rows" in front
 
 
 def test_what_readers_know_beforehand_bounds_what_can_be_protected(firms):

@@ -421,7 +421,7 @@ def test_a_secret_written_as_a_key_is_never_echoed(folder):
 
 def test_categories_and_hierarchies_of_no_table_give_a_warning(folder, caplog):
     text = JOB.replace('sex = ["F", "M"]', 'sexe = ["F", "M"]')
-    read_job(write(folder, text))
+    read_job(write(folder, text + 'population = "Persons of 15 and more."\n'))
     assert [record.getMessage() for record in caplog.records] == [
         "job.toml: [hierarchies] 'ages' is a dimension of no table, so it does nothing.",
         (
@@ -664,3 +664,21 @@ def test_settings_that_decide_answers_or_hold_secrets_are_refused(
     problem = the_problem_of(folder, SPARK.format(engine=engine, settings=setting))
     assert told in str(problem)
     assert "MARKER" not in str(problem)
+
+
+def test_a_filter_needs_words_for_readers_and_is_told_as_it_is_without(folder):
+    job = read_job(write(folder, JOB))
+    assert job.populations["first"] == {
+        "en": "Only records that satisfy this condition are counted: age >= 15.",
+        "fr": (
+            "Seuls les enregistrements qui remplissent cette condition sont "
+            "comptés\u00a0: age >= 15."
+        ),
+    }
+    words = "the filter of first as it is written in where"
+    assert [words in text for text in job.warnings].count(True) == 1
+    told = read_job(write(folder, JOB + 'population = "Persons of 15 and more."\n'))
+    assert told.population_of("first") == "Persons of 15 and more."
+    everybody = read_job(write(folder, JOB.replace('where = "age >= 15"', "")))
+    assert everybody.populations == {}
+    assert not any(words in text for text in (*told.warnings, *everybody.warnings))

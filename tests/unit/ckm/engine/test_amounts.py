@@ -93,7 +93,7 @@ def test_a_mean_is_the_published_sum_over_the_published_count(weight):
     divided, none = 0, 0
     for numbers in shown.values():
         below = numbers["weighted" if weight else "count"]
-        if below >= 3:  # as `mean_from` has it
+        if numbers["count"] >= 3:  # as `mean_from` has it, of weighted records, too
             mean = numbers["sum_income"] / below
             assert numbers["mean_income"] == pytest.approx(mean, abs=0.005001)
             assert numbers["mean_income"] == round(numbers["mean_income"], 2)
@@ -102,6 +102,23 @@ def test_a_mean_is_the_published_sum_over_the_published_count(weight):
             assert numbers["mean_income"] is None
             none += 1
     assert divided > 12
+
+
+def test_a_weight_does_not_bring_means_of_one_or_two_records_back():
+    data = people(60)
+    data["w"] = 200.0
+    kept = {"ptable": KEPT, "weight": "w"}
+    shown = cells_of(tabulate(data, ["sex", "area"], measures=ALL, **kept))
+    few = [numbers for numbers in shown.values() if numbers["count"] in {1, 2}]
+    assert len(few) >= 2, "cells of one or two records stand in the table"
+    assert all(numbers["weighted"] >= 200 for numbers in few)
+    assert {numbers["mean_income"] for numbers in few} == {None}
+    alone = cells_of(
+        tabulate(data, ["sex", "area"], measures=("weighted", "mean:income"), **kept)
+    )
+    assert {place: numbers["mean_income"] for place, numbers in shown.items()} == {
+        place: numbers["mean_income"] for place, numbers in alone.items()
+    }, "the count of records decides, whether or not it is published"
 
 
 def test_a_mean_alone_is_that_of_the_whole_table():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -497,6 +498,8 @@ def test_records_made_ready_give_the_cells_of_tables(small):
     names = cells.axes[0].labels[0][cells.ranks[0]]
     kept = {(n,): c for n, c in zip(names, found["count"].tolist(), strict=True) if c}
     assert kept == table
+    each = small.protect_each([cells, cells], measures=["count"])
+    assert [part["count"].tolist() for part in each] == [found["count"].tolist()] * 2
 
 
 def test_cells_of_one_office_are_protected_by_another_as_its_records_would_be(small):
@@ -584,20 +587,24 @@ def test_counts_of_cells_are_those_before_protection(small):
     }
 
 
-def test_what_needs_the_whole_table_is_not_streamed(small, tmp_path):
-    for measures, options in (
-        (["median:income"], {"weight": None}),
-        (
-            ["sum:income"],
-            {"magnitudes": ckm.MagnitudeNoise.start(named_cells=({"town": "a1"},))},
-        ),
+def test_what_needs_the_whole_table_is_not_streamed(tmp_path):
+    wish = ckm.TableRequest(dimensions=["sex"], measures=["median:income"])
+    with (
+        small_engine(weight=None) as engine,
+        pytest.raises(ckm.ConfigError, match="in all values of its records at once"),
     ):
-        wish = ckm.TableRequest(dimensions=["sex"], measures=measures)
-        with (
-            small_engine(**options) as engine,
-            pytest.raises(ckm.ConfigError, match="need whole tables in memory"),
-        ):
-            engine.stream(wish, tmp_path)
+        engine.stream(wish, tmp_path)
+
+
+def test_named_cells_have_the_same_sums_in_a_streamed_table(tmp_path):
+    wish = ckm.TableRequest(dimensions=["town", "sex"], measures=["count", "sum:income"])
+    noise = ckm.MagnitudeNoise.start(sensitive=())
+    named = dataclasses.replace(noise, named_cells=({"sex": "F"},))
+    with small_engine(magnitudes=named) as engine, small_engine(magnitudes=noise) as plain:
+        whole = engine.tabulate_all({"": wish})[""].to_arrow()
+        (piece,) = engine.stream(wish, tmp_path, most=1).pieces(10**6)
+        assert piece.to_arrow().equals(whole)
+        assert not plain.tabulate_all({"": wish})[""].to_arrow().equals(whole)
 
 
 def test_a_streamed_table_tells_its_progress(small, tmp_path):

@@ -122,6 +122,11 @@ def test_hierarchies_and_their_columns_are_no_continuous_dimensions(fitter):
     assert tuple(built(made, wish("place")).discrete) == ("region", "town", "tax", "income")
 
 
+def test_amounts_below_their_bands_are_not_taken_for_codes(fitter):
+    made = fitter(hierarchies={"amount": ["region", "income"]})
+    assert tuple(built(made, wish("amount")).discrete) == ("region",)
+
+
 def test_columns_of_trees_and_of_several_levels_are_nested_and_one_alone_is_not():
     nested = [
         Hierarchy(columns=("region", "town")),

@@ -7,10 +7,16 @@ import json
 
 import pytest
 
-from ckm.ledger.appearances import n_counts_with_a_record
+from ckm.ledger.appearances import Appearance
+from ckm.ledger.appearances import n_counts_with_a_record as n_counts
 from ckm.ledger.definition import Definition
 from ckm.ledger.protection import CellProtection
 from tables import Hierarchy, Request
+
+
+def n_counts_with_a_record(definitions):
+    return n_counts(Appearance(definition=one) for one in definitions)
+
 
 GEO = Hierarchy(columns=("region", "department", "commune"))
 

@@ -21,9 +21,10 @@ from ckm.ledger import (
     Watch,
     list_published,
 )
+from ckm.ledger.appearances import n_counts_with_a_record
 from ckm.ledger.record_sets.complement import nested_differences
 from ckm.ledger.storage.record import _narrow
-from tables import Request, RequestError, Secret, StoredKeys, cube, open_source
+from tables import Hierarchy, Request, RequestError, Secret, StoredKeys, cube, open_source
 from tests.strategies import HIERARCHIES, TREE, worked_ptable
 
 SECRET = Secret(bytes(range(32)))
@@ -633,3 +634,61 @@ def test_a_read_only_ledger_is_refused(path):
     path.chmod(0o400)
     with pytest.raises(LedgerError, match=r"cannot be (opened|written)"):
         Ledger.open(path, secret=SECRET)
+
+
+NESTED = {"geo": Hierarchy(columns=("region", "zone"))}
+
+
+def persons(keys=7):
+    """Give persons whose sex tells nothing of their region; other keys are other persons."""
+    rng = np.random.default_rng(7)
+    sex, first = rng.choice(["F", "M"], PEOPLE), people()["key"].to_numpy()
+    others = np.random.default_rng(keys).integers(0, 2**64, PEOPLE, dtype=np.uint64)
+    return people(sex=sex, key=np.where(np.arange(PEOPLE) % 3 == 0, others, first))
+
+
+def counts_of(ledger, entries, **histories):
+    return n_counts_with_a_record(ledger.appearances(entries, **histories))
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "options", "n"),
+    [
+        (["sex", "region"], {}, 4),
+        (["sex"], {"where": "age is not missing"}, 2),
+        (["geo", "sex"], {"hierarchies": NESTED}, 6),
+        ([], {}, 1),
+    ],
+)
+def test_the_same_tables_count_once_and_those_of_another_year_again(
+    path, dimensions, options, n
+):
+    with (
+        open_source(persons(), threads=1) as source,
+        Ledger.open(path, secret=SECRET) as ledger,
+    ):
+        first = make(ledger, source, dimensions, **options)
+        assert counts_of(ledger, [first]) == n
+        ledger.publish([first])
+        again = make(ledger, source, dimensions, **options)
+        assert counts_of(ledger, [again]) == n, "the noise is the same"
+        # Some persons left, and others came.
+        with open_source(persons(8), threads=1) as next_year:
+            other = make(ledger, next_year, dimensions, **options)
+            assert counts_of(ledger, [other]) == 2 * n
+            ledger.publish([other])
+            assert counts_of(ledger, [other, first]) == 2 * n
+        assert counts_of(ledger, [], history="researchers", also=["public"]) == 2 * n
+
+
+def test_a_table_of_another_year_shares_its_margins_with_those_of_its_year(path):
+    with (
+        open_source(persons(), threads=1) as source,
+        Ledger.open(path, secret=SECRET) as ledger,
+    ):
+        ledger.publish([make(ledger, source, ["sex", "region"])])
+        with open_source(persons(8), threads=1) as next_year:
+            tables = [["sex", "region"], ["sex", "zone"]]
+            entries = [make(ledger, next_year, some) for some in tables]
+        # Last year: total, sex, region, both. This year: these again, zone, and sex by zone.
+        assert counts_of(ledger, entries) == 4 + 4 + 2

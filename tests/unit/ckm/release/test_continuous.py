@@ -18,7 +18,7 @@ from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
 from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
-from tables import DataError, Secret
+from tables import DataError, DataWarning, Secret
 
 N = 500
 NOISE = """
@@ -147,7 +147,10 @@ def test_an_engine_refuses_in_python_until_categories_are_declared(kind):
             with pytest.raises(DataError, match="'income' cannot be a dimension"):
                 ask()
     declared = {"income": sorted({*people()["income"].to_pylist()})}
-    with ckm.Engine(people(), categories=declared, **given) as engine:
+    with (
+        ckm.Engine(people(), categories=declared, **given) as engine,
+        pytest.warns(DataWarning, match="categories of 'income' are amounts"),
+    ):
         assert engine.tabulate(["income"]).n_rows > 400
 
 
@@ -159,6 +162,30 @@ def test_an_engine_takes_a_column_for_categories_that_lies_in_a_hierarchy():
         engine.tabulate(["code"])
         with pytest.raises(DataError, match="'income'"):
             engine.tabulate(["geo", "income"])
+
+
+@pytest.mark.parametrize("verb", [["check"], ["release", "-o", "out"]])
+def test_bands_in_a_hierarchy_do_not_publish_the_amounts_below_them(folder, verb):
+    nested = '[hierarchies]\namounts = ["band", "income"]\n'
+    bands = '[[variable]]\nname = "band"\nof = "income"\nbands = [0, 1000, 2000]\n'
+    (folder / "job.toml").write_text(job(by="amounts", more=nested + bands))
+    done = run(verb[0], "job.toml", *verb[1:])
+    assert done.exit_code == 3
+    assert "'income' cannot be a dimension" in done.output
+    assert "hint: publish groups instead: bands" in done.output
+    assert not (folder / "out").exists()
+    (folder / "job.toml").write_text(job(by="amounts", more=nested + bands + EXCEPTION))
+    assert run(verb[0], "job.toml", *verb[1:]).exit_code == 0
+
+
+def test_amounts_that_a_job_declares_one_by_one_are_warned_of(folder):
+    values = sorted(
+        {str(income).removesuffix(".0") for income in people()["income"].to_pylist()}
+    )
+    (folder / "job.toml").write_text(job(more=f"[categories]\nincome = {values}\n"))
+    done = run("check", "job.toml")
+    assert done.exit_code == 0
+    assert "The declared categories of 'income' are amounts or dates" in done.output
 
 
 def test_an_exception_is_told_by_the_public_report(folder):

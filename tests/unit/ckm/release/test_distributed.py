@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from lxml import html as parser
 
 from ckm.cli import app
 from ckm.config import read_job
@@ -142,7 +143,13 @@ def test_tables_on_the_store_are_those_of_one_machine_and_the_manifest_lists_the
     own = manifest(folder / "own", "public")
     for mine, theirs in zip(public["tables"], own["tables"], strict=True):
         assert mine | {"files": []} == theirs | {"files": []}
-    assert "bucket" not in (folder / "out" / "public" / "manifest.json").read_text()
+    first = folder / "out" / "public" / "index.html"
+    for file in (first, first.with_name("manifest.json")):
+        assert "bucket" not in file.read_text()
+    assert [file["file"] for file in public["report"]] == ["index.html", "index.fr.html"]
+    page = parser.document_fromstring(first.read_bytes())
+    assert "in a folder of its name" in page.text_content()
+    assert len(page.xpath("//table[@id='tables']/tbody/tr")) == len(public["tables"])
 
 
 def test_a_check_and_a_dry_run_make_the_tables_and_write_nothing(folder, store):
@@ -284,6 +291,72 @@ def test_tables_that_are_rounded_are_stored_too(folder, store):
     release(read_job(folder / "job.toml"), "out")
     numbers = store[f"{STORE}/out/old"]["count"].to_pylist()
     assert {n % 5 for n in numbers} == {0}
+
+
+OWN_NOISE = '[ptable]\npath = "pt.parquet"'
+AMOUNTS = """
+[[magnitude]]
+unit = { en = "years", fr = "ans" }
+period = "2027"
+[[table]]
+name = "more"
+dimensions = ["sex", "region"]
+measures = ["count", MEASURES]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "add"),
+    [
+        (
+            {
+                OWN_NOISE: "[suppression]\nthreshold = 3\np_percent = 10.0",
+                'weight = "w"\n': "",
+                ', "weighted"': "",
+            },
+            AMOUNTS.replace("MEASURES", '"sum:age"'),
+        ),
+        ({OWN_NOISE: "[suppression]\nthreshold = 3"}, LEDGER),
+        ({"[output]": "[output]\nadditive = true", ', "weighted"': ""}, ""),
+        ({"[output]": "[output]\npublish_noise = true"}, ""),
+        ({'geo = ["region", "area"]': 'area = "tree.csv"', '["geo"]': '["area"]'}, ""),
+        (
+            {'weight = "w"\n': "", ', "weighted"': ""},
+            AMOUNTS.replace("MEASURES", '"median:age", "quantile:age:0.9"'),
+        ),
+    ],
+    ids=["largest", "suppression", "additive", "noise", "tree", "quantiles"],
+)
+def test_methods_that_need_whole_tables_come_here_and_are_stored(
+    folder, store, monkeypatch, changes, add
+):
+    halves = [("", ""), ("low", ""), ("high", "")]
+    halves += [(str(area), "low" if area < 5 else "high") for area in range(1, 9)]
+    lines = "".join(f"{code},{parent}\n" for code, parent in halves[1:])
+    (folder / "tree.csv").write_text("code,parent\n" + lines)
+
+    def job_of(**options):
+        job(folder, add=add, **options)
+        text = (folder / "job.toml").read_text()
+        for old, new in {'"geo", "sex", "age"': '"region", "sex"', **changes}.items():
+            assert old in text
+            text = text.replace(old, new)
+        (folder / "job.toml").write_text(text)
+        return read_job(folder / "job.toml")
+
+    done = release(job_of(), "out")
+    (folder / "ledger.db").unlink(missing_ok=True)
+    release(job_of(place="", engine=""), "own")
+    assert done.cells == sum(table.num_rows for table in store.values()) > 0
+    for place, stored in store.items():
+        own = pq.read_table(folder / "own" / "public" / f"{place.rpartition('/')[2]}.parquet")
+        assert stored.column_names == own.column_names
+        assert rows(stored) == rows(own)
+    assert set(manifest(folder / "out", "internal")["written"]) == set(store)
+    monkeypatch.setattr("ckm.release.opening._MOST_CELLS", 4)
+    with pytest.raises(ConfigError, match="has more than 4 cells"):
+        release(job_of(), "again")
 
 
 @pytest.mark.parametrize(

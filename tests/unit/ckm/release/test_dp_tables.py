@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from lxml import html as parser
 from pyarrow import csv, feather
 
 from ckm.cli import app
@@ -26,6 +27,10 @@ from ckm.release.dp_tables import records_of
 from dp import BudgetLedger
 from tables import contributions, open_source
 
+#: What lies beside the tables.
+PAGES = {f"{name}.html" for name in ("index", "index.fr", "report.en", "report.fr")} | {
+    "certificate.json"
+}
 PLAN = """\
 schema = 1
 [data]
@@ -86,7 +91,7 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     assert result.exit_code == 0, result.output
     names = {path.name for path in (folder / "out").iterdir()}
     tables = {f"{name}.{kind}" for name in ("sex", "found") for kind in ("csv", "parquet")}
-    assert names == tables | {"certificate.json", "report.en.html", "report.fr.html"}
+    assert names == tables | PAGES
     rows = (folder / "out" / "sex.csv").read_text().splitlines()
     assert rows[0] == '"sex","statistic","value","lower","upper"'
     assert [row.split(",")[:2] for row in rows[1:4]] == [
@@ -106,6 +111,12 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     assert "and the error that was expected, at 95" in page
     assert "units: the threshold" in page
     assert "Ranks follow from the rows of all categories" in page
+    first = parser.document_fromstring((folder / "out" / "index.html").read_bytes())
+    targets = {link.removeprefix("./") for link in first.xpath("//@href") if link[0] != "#"}
+    assert targets == names - {"index.html"}
+    cells = first.xpath("//table[@id='first-rows-a']/tbody/tr[1]/*")
+    assert [cell.text_content() for cell in cells][:2] == ["F", "units"]
+    assert "dp-release" in first.text_content()
     french = (folder / "out" / "report.fr.html").read_text()
     assert "bornes de somme age" in french
     assert "Bornes trouvées pour somme age" in french
@@ -288,7 +299,7 @@ def test_a_plan_with_declared_keys_writes_every_format_that_a_release_has(folder
     ends = ("labels.csv", "parquet", "xlsx", "json", "px", "sdmx.csv", "sdmx1.csv", "csv")
     names = {path.name for path in (folder / "out").iterdir()}
     files = {f"sex.{end}" for end in ends} | {"sex.csv-metadata.json"}
-    assert names - files == {"certificate.json", "report.en.html", "report.fr.html"}
+    assert names - files == PAGES
     assert files <= names
     told = json.loads((folder / "out" / "certificate.json").read_text())
     assert {file["file"] for file in told["files"]} == files

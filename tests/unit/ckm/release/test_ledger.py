@@ -246,3 +246,42 @@ def test_the_check_of_a_job_looks_at_its_ledger_and_makes_none(folder):
     done = run(folder, "check", "all.toml")
     assert done.exit_code == 2
     assert "no ledger" in done.stderr
+
+
+def test_a_history_of_its_own_beside_others_is_warned_of(folder, caplog):
+    words = "are not compared with those of public in the same ledger"
+    release(job(folder, "all"), folder / "out")
+    lone, known = 'history = "y2028"', 'history = "y2028"\nalso = ["public"]'
+    release(job(folder, "older", "number > 0", ledger=lone), folder / "second")
+    assert words in caplog.text
+    page = folder / "second/internal/report-internal.en.html"
+    assert words in page.read_text(encoding="utf-8")
+    caplog.clear()
+    with pytest.raises(ThinDifferenceError):
+        release(job(folder, "older", "number > 1", ledger=known), folder / "third")
+    release(job(folder, "again", ledger=known), folder / "fourth")
+    release(job(folder, "public"), folder / "fifth")
+    assert "not compared" not in caplog.text
+
+
+def test_a_refusal_tells_that_missing_values_are_the_problem_and_recode_takes_them(folder):
+    sex = ["F"] * 150 + ["M"] * 145 + [None] * 5
+    people = {"person_id": [f"person-{i}" for i in range(300)], "sex": sex}
+    pq.write_table(pa.table(people), folder / "people.parquet")
+    release(job(folder, "all"), folder / "out")
+    people["sex"] = ["F"] * 150 + ["M"] * 146 + [None] * 4
+    pq.write_table(pa.table(people), folder / "people.parquet")
+    with pytest.raises(ThinDifferenceError) as refusal:
+        release(job(folder, "all"), folder / "second")
+    assert "records without a value are among the cells" in refusal.value.hint
+    assert "cells" in refusal.value.inside
+    assert "missing" not in refusal.value.problem
+    variable = '[[variable]]\nname = "women"\nof = "sex"\nrecode = { F = "yes", M = "other" }\n'
+    merged = job(folder, "women", ledger=variable + 'missing = "other"')
+    text = merged.path.read_text(encoding="utf-8").replace('["sex"]', '["women"]')
+    merged.path.write_text(text, encoding="utf-8")
+    release(read_job(merged.path), folder / "third")
+    lines = (folder / "third/public/women.csv").read_text(encoding="utf-8")
+    assert {line.split(",")[0] for line in lines.split()} == {
+        '"women"', '"Total"', '"yes"', '"other"',
+    }  # fmt: skip

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 
 import numpy as np
 import openpyxl
@@ -145,7 +146,36 @@ def test_a_check_of_a_workbook_tells_what_spreadsheets_change(tmp_path, people, 
     file = job(path="people.xlsx")
     told = CliRunner().invoke(app, ["check", str(file), "--quick", "--json"])
     (message,) = told_of(told, "A spreadsheet turns codes")
-    assert "no texts: 'sex', 'key'" in message
+    assert "no texts: 'sex'." in message  # keys of records are no codes of a dimension
+
+
+def test_codes_that_may_have_lost_a_zero_are_told_wherever_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nace = ["45.1", "47.11", "10.10", "10.3"] * 30
+    trade = pd.DataFrame({"firm": [f"f{n:03}" for n in range(120)], "nace": nace})
+    trade.to_excel("trade.xlsx", index=False)
+    told = "Column 'nace' has 2 codes shorter than the others"
+
+    def stderr(*words):
+        result = CliRunner().invoke(app, [*words, "--lang", "en"])
+        assert result.exit_code == 0, result.stderr
+        return " ".join(result.stderr.split())
+
+    stderr("keys", "secret", "secret.key")
+    for kind in ("job", "service"):
+        drafted = stderr(kind, "init", "trade.xlsx", "-o", f"{kind}.toml")
+        assert f"{told}: '10.3', '45.1'" in drafted
+        assert "A spreadsheet turns codes" not in drafted
+        text = (tmp_path / f"{kind}.toml").read_text(encoding="utf-8")
+        assert '"10.3", "45.1" shorter than the others' in text
+    assert f"{told}: '10.3', '45.1'" in stderr("check", "job.toml", "--quick")
+    assert told in stderr("release", "job.toml", "-o", "out")
+    text = (tmp_path / "job.toml").read_text(encoding="utf-8")
+    recoded = '[[variable]]\nname = "branch"\nof = "nace"\nkeep = true\n'
+    recoded += 'recode = { "10.3" = "10.30", "45.1" = "45.10" }\n'
+    text = re.sub(r"(?m)^nace = .*$", "", text).replace('["nace"]', '["branch"]')
+    (tmp_path / "job.toml").write_text(text + recoded, encoding="utf-8")
+    assert "shorter than" not in stderr("check", "job.toml")
 
 
 @pytest.mark.parametrize("name", ["people.sav", "people.dta", "people.xlsx", "people.rds"])
@@ -159,3 +189,49 @@ def test_a_damaged_office_file_ends_check_and_release_with_3(tmp_path, job, name
         assert told.exit_code == 3
         assert "secret" not in told.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("population", "english", "french"),
+    [
+        (
+            "",
+            "Only records that satisfy this condition are counted: area = &#39;01&#39;.",
+            (
+                "Seuls les enregistrements qui remplissent cette condition sont "
+                "comptés\u00a0: area = &#39;01&#39;."
+            ),
+        ),
+        (
+            'population = { en = "Persons in the north.", fr = "Personnes du nord." }',
+            "Persons in the north.",
+            "Personnes du nord.",
+        ),
+    ],
+)
+def test_readers_are_told_that_a_table_counts_some_records_alone(
+    tmp_path, job, population, english, french
+):
+    file = job()
+    text = file.read_text(encoding="utf-8").replace('["en"]', '["en", "fr"]')
+    text = text.replace('"csv-labels"]', '"csv-labels", "xlsx", "parquet"]')
+    file.write_text(f"{text}where = \"area = '01'\"\n{population}\n", encoding="utf-8")
+    release(read_job(file), tmp_path / "out")
+    public = tmp_path / "out/public"
+    told = {"en": english.replace("&#39;", "'"), "fr": french.replace("&#39;", "'")}
+    for page, language in (
+        ("index", "en"),
+        ("index", "fr"),
+        ("report", "en"),
+        ("report", "fr"),
+    ):
+        name = (
+            "index.html" if (page, language) == ("index", "en") else f"{page}.{language}.html"
+        )
+        assert {"en": english, "fr": french}[language] in (public / name).read_text("utf-8")
+    manifest = json.loads((public / "manifest.json").read_bytes())
+    assert manifest["tables"][0]["population"] == told
+    sheets = openpyxl.load_workbook(public / "first.xlsx").worksheets
+    texts = {cell.value for sheet in sheets for row in sheet.rows for cell in row}
+    assert set(told.values()) <= texts
+    assert told["en"].encode() in (public / "first.parquet").read_bytes()

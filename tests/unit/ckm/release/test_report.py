@@ -341,7 +341,9 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
         folder, JOB + '[[table]]\nname = "none"\ndimensions = ["sex"]\nwhere = "sex = \'X\'"\n'
     )
     facts = read_facts(made(folder) / "internal" / "report.json")
-    assert facts.warnings[0].startswith("Table 'none' publishes nothing but zeros")
+    of_filter, of_zeros = facts.warnings
+    assert "the filter of none as it is written in where" in of_filter
+    assert of_zeros.startswith("Table 'none' publishes nothing but zeros")
 
 
 def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(out):
@@ -358,6 +360,12 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(out):
     page = (out / "public" / "report.en.html").read_text(encoding="utf-8")
     made_ones = len(facts.checks) - len(open_ones)
     assert f"All {made_ones} checks passed." in page
+    assert "limit of the office" not in page, "nobody decided a limit"
+    assert "The office decided" not in page
+    footer = page.partition("<footer")[2]
+    assert "public-files-hold-no-original" not in re.sub(r"<[^>]*>", "", "<" + footer)
+    assert 'data-assurance-case="public-files-hold-no-original' in page
+    assert "Parts need not add up to their total" in page
     assert "no limit set" not in page
     assert "set no limit" not in page
 
@@ -518,15 +526,22 @@ def test_the_numbers_are_the_same_too(folder, out):
         ).read_bytes()
 
 
-def test_a_page_elsewhere_links_to_the_tables_from_there(folder, out):
+def test_pages_in_a_folder_link_to_the_tables_from_there(folder, out):
+    assert run("report", "out", "--lang", "en", "-o", "pages").exit_code == 0
+    page = folder / "pages" / "report.en.html"
+    links = re.findall(r'href="([^"#]*\.csv)"', page.read_text("utf-8"))
+    assert [(page.parent / link).resolve() for link in links] == [
+        (out / "public" / "places.csv").resolve()
+    ]
+
+
+@pytest.mark.usefixtures("out")
+def test_one_page_to_pass_on_names_the_files_and_links_to_none(folder):
     (folder / "a b").mkdir()
-    for place, name in {"a b/page.html": "", "pages": "report.en.html"}.items():
-        assert run("report", "out", "--lang", "en", "-o", place).exit_code == 0
-        page = folder / place / name
-        links = re.findall(r'href="([^"#]*\.csv)"', page.read_text("utf-8"))
-        assert [(page.parent / link).resolve() for link in links] == [
-            (out / "public" / "places.csv").resolve()
-        ]
+    assert run("report", "out", "--lang", "en", "-o", "a b/page.html").exit_code == 0
+    text = (folder / "a b" / "page.html").read_text("utf-8")
+    assert "places.csv" in text
+    assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', text))
 
 
 @pytest.mark.usefixtures("out")

@@ -151,9 +151,9 @@ def test_the_columns_of_populations_are_checked_without_a_look_at_the_rows(file,
     )
     assert run("check", file, "--quick") == 2
     said = capsys.readouterr().err
-    assert "'[[population]] a': Column 'statu' is not in the data" in said
-    assert "'[[population]] b': The filter compares 'age'" in said
-    assert "'[[population]] c': Column 'person_id' tells persons apart" in said
+    assert "[[population]] 'a': Column 'statu' is not in the data" in said
+    assert "[[population]] 'b': The filter compares 'age'" in said
+    assert "[[population]] 'c': Column 'person_id' tells persons apart" in said
 
 
 def test_a_code_list_comes_from_a_file(file):
@@ -187,7 +187,9 @@ def test_check_looks_at_a_service_as_at_a_job(file, capsys):
     text = file.read_text()
     file.write_text(text.replace('name = "zone_2024"', 'name = "zone_2025"'))
     assert run("check", file) == 2
-    assert "zone_2025" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "[[variable]] 'zone_2025': Column 'zone_2025' is not in the data" in told
+    assert "sound" not in told
 
 
 def test_an_office_is_told_what_it_opens(file, capsys):

@@ -16,6 +16,8 @@ DESIGNS = {
     "shorter": NoiseSpec(max_noise=4, variance=3.0, small=2),
     "less": NoiseSpec(max_noise=5, variance=2.0, small=1),
     "more": NoiseSpec(max_noise=8, variance=5.0, small=2),
+    "lopsided": NoiseSpec(max_noise=12, variance=10.0, small=3),
+    "most": NoiseSpec(max_noise=15, variance=15.0, small=3),
 }
 TABLES = {name: solve(spec) for name, spec in DESIGNS.items()}
 #: Those that an attack has to tell apart.
@@ -59,13 +61,13 @@ def test_intervals_hold_true_figures_as_often_as_they_say_over_secrets(name, lev
     sums = share_held(low, groups.sum(1), high)
     for share in (ratios, differences, sums):
         assert 100 * share >= level
-    # a variance just above that of a step (5, of steps for 4 and 6) has the most to spare
     if level == 95:
-        assert ratios <= (0.985 if name == "more" else 0.98)
+        assert ratios <= 0.98
 
 
-def test_the_worst_true_counts_are_held_as_often_too():
-    generator, table = np.random.default_rng(7), TABLES["job"]
+@pytest.mark.parametrize("name", ["job", "most"])
+def test_the_worst_true_counts_are_held_as_often_too(name):
+    generator, table = np.random.default_rng(7), TABLES[name]
     margin = PublicMargin.of(table)
     for part, whole in product((1, 2, 3, 4, 5, 9), (9, 30, 400)):
         ones = np.ones(40_000, np.int64)
@@ -75,8 +77,9 @@ def test_the_worst_true_counts_are_held_as_often_too():
         assert share_held(low, np.full(len(a), min(part, whole) / whole), high) > 0.9456
 
 
-def test_sums_of_many_small_counts_are_held():
-    generator, table = np.random.default_rng(8), TABLES["job"]
+@pytest.mark.parametrize("name", ["job", "most"])
+def test_sums_of_many_small_counts_are_held(name):
+    generator, table = np.random.default_rng(8), TABLES[name]
     margin = PublicMargin.of(table)
     for count, number in product((0, 1, 3, 5), (7, 50)):
         counts = np.full((10_000, number), count)
@@ -98,7 +101,7 @@ def test_ranks_that_are_left_open_hold_the_true_rank():
 
 
 def test_one_count_has_as_many_ranks_as_there_are_counts_near_it():
-    best, worst = PublicMargin(width=3.65).ranks([100, 90, 50, 49])
+    best, worst = PublicMargin(width=3.58).ranks([100, 90, 50, 49])
     assert best.tolist() == [1, 2, 3, 3]
     assert worst.tolist() == [1, 2, 4, 4]
 
@@ -160,9 +163,32 @@ def test_the_attack_works_on_the_exact_intervals_of_the_office():
 
 
 def test_a_step_is_shared_by_designs_that_differ_in_every_parameter():
-    designs = [(5, 3.0, 2), (5, 3.0, 0), (4, 3.0, 1), (8, 2.8, 1), (6, 2.6, 2), (5, 2.5, 0)]
+    designs = [(5, 3.0, 2), (5, 3.0, 0), (4, 3.0, 1), (8, 2.8, 1), (7, 2.75, 2), (5, 2.9, 0)]
     specs = (NoiseSpec(max_noise=d, variance=v, small=s) for d, v, s in designs)
-    assert {PublicMargin.of(solve(spec)).width for spec in specs} == {3.65}
+    assert {PublicMargin.of(solve(spec)).width for spec in specs} == {3.58}
+
+
+@pytest.mark.long
+def test_a_ladder_of_98_per_cent_tells_the_variance_to_a_tenth_and_no_more():
+    """The trade-off of ADR 46: coverage against what a step tells of the noise."""
+    generator, widths = np.random.default_rng(14), {}
+    for variance in np.arange(2.0, 8.01, 0.5):
+        for small, most in ((0, 1.8), (2, 2.4), (1, 3.2)):
+            spec = NoiseSpec(
+                max_noise=int(max(np.ceil(most * variance**0.5), variance)) + 1,
+                variance=float(variance),
+                small=small,
+            )
+            table = solve(spec)
+            margin = PublicMargin.of(table)
+            part, whole = drawn(generator, 40_000)
+            low, high = margin.ratios(*(published(table, n, generator) for n in (part, whole)))
+            share = share_held(low, part / whole, high)
+            assert 0.955 <= share <= 0.9825
+            widths.setdefault(float(variance), []).append(margin.width)
+    # Two of three designs of a variance, or more, share a step, whatever their largest noise.
+    shared = [max(own.count(width) for width in own) for own in widths.values()]
+    assert np.mean(shared) >= 2
 
 
 def test_other_mechanisms_have_a_step_and_noise_beyond_the_ladder_is_refused():
@@ -174,7 +200,7 @@ def test_other_mechanisms_have_a_step_and_noise_beyond_the_ladder_is_refused():
 
 
 def test_a_whole_that_is_too_small_tells_nothing_and_ends_stay_where_figures_can_be():
-    margin = PublicMargin(width=3.65)
+    margin = PublicMargin(width=3.58)
     low, high = margin.ratios([0, 3, 0, 40, 40], [0, 4, 100, 40, 38])
     assert (low[:2].tolist(), high[:2].tolist()) == ([0, 0], [1, 1])
     assert low[2] == 0
@@ -185,17 +211,43 @@ def test_a_whole_that_is_too_small_tells_nothing_and_ends_stay_where_figures_can
 
 
 def test_parts_of_a_sum_have_narrower_intervals_than_other_counts():
-    margin = PublicMargin(width=3.65)
-    pair = (np.array([1.0]), np.array([2.0]))
-    low, high = margin.ratios([80], [100], squares=pair, shared=1.0)
+    margin = PublicMargin(width=3.58)
+    pair = (np.array([[1.0, 1.0]]), np.array([[2.0, 2.0]]))
+    low, high = margin.ratios([80], [100], squares=pair, shared=[[1.0, 1.0]])
     wide = margin.ratios([80], [100], squares=pair)
     assert wide[0] < low < 0.8 < high < wide[1]
+
+
+def test_small_published_counts_reach_further_down_and_the_smallest_further_up():
+    margin = PublicMargin(width=4.0)
+    assert margin.squares([0, 3, 4, 9, 10]).tolist() == [
+        *([[1, 2.25]] * 2),
+        *([[2.25**2, 1]] * 2),
+        [1, 1],
+    ]
+    low, high = margin.sums([0, 9, 10], margin.squares([0, 9, 10]))
+    assert (low.tolist(), high.tolist()) == ([0, 0, 6], [6, 13, 14])
+    # what a number is too large by may be that it is less than, and the other way round
+    low, high = margin.differences([9], [100])
+    assert (low[0], high[0]) == (
+        np.ceil(-91 - 4 * np.sqrt(2.25**2 + 1)),
+        np.floor(-91 + 4 * 2**0.5),
+    )
+
+
+def test_the_ends_of_a_ratio_solve_its_quadratic():
+    margin = PublicMargin(width=3.58)
+    low, high = margin.ratios([300], [1000])
+    for end, sign in ((low[0], 1), (high[0], -1)):
+        off = sign * (300 - end * 1000)
+        assert off == pytest.approx(3.58 * np.sqrt(1 + end**2), rel=0.05)
+        assert off >= 3.58 * np.sqrt(1 + end**2) - 1e-9
 
 
 def test_ends_are_rounded_outwards_by_a_fiftieth_of_the_width_at_most():
     generator = np.random.default_rng(12)
     part, whole = drawn(generator, 2000)
-    margin = PublicMargin(width=3.65)
+    margin = PublicMargin(width=3.58)
     low, high = margin.ratios(part, whole)
     middle = np.where(whole > 40, part / whole, (low + high) / 2)
     assert (low <= middle).all()

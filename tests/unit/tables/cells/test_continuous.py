@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,11 @@ import pytest
 from tables import (
     CodeTree,
     DataError,
+    DataWarning,
     DerivedVariable,
     HashedKeys,
     Hierarchy,
+    ReadOptions,
     Request,
     Secret,
     cube,
@@ -97,6 +100,44 @@ def test_one_hundred_values_are_never_too_many(values, is_refused):
         assert len(tabulate(table, Request(dimensions=["column"]))) == 101
 
 
+@pytest.mark.parametrize(
+    ("values", "is_refused"),
+    [
+        (np.arange(11) + 0.5, True),
+        (np.arange(10) + 0.5, False),  # few values are categories
+        (np.repeat(np.arange(11) + 0.5, [1] * 5 + [2] * 6), False),  # half have two records
+        (np.repeat(np.arange(11) + 0.5, [1] * 6 + [2] * 5), True),
+        (np.arange(11) * 1.0, False),  # whole numbers may be codes or ages
+        (pa.array([decimal.Decimal(n) / 4 for n in range(11)], pa.decimal128(5, 2)), True),
+        ([*range(11), float("nan")], False),
+    ],
+    ids=["eleven", "ten", "half", "more", "whole", "decimal", "nan"],
+)
+def test_fractions_that_single_records_have_are_no_dimension_of_a_small_extract(
+    values, is_refused
+):
+    table = records(column=values)
+    if is_refused:
+        with pytest.raises(
+            DataError, match=r"'column' cannot be a dimension: it has 11 values"
+        ):
+            tabulate(table, Request(dimensions=["column"]))
+    else:
+        assert len(tabulate(table, Request(dimensions=["column"]))) > 1
+
+
+@pytest.mark.parametrize("decimal_mark", [".", ","])
+def test_incomes_of_a_small_csv_are_no_dimension_and_its_codes_are(tmp_path, decimal_mark):
+    lines = [f"{n};{1000 + n}{decimal_mark}5;0{n}{decimal_mark}1;{n}" for n in range(30)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id;income;code;age", *lines]))
+    with open_source(path, options=ReadOptions(decimal=decimal_mark)) as source:
+        assert len(cube(source, KEYS, [Request(dimensions=["code"])])[0]) == 31
+        assert len(cube(source, KEYS, [Request(dimensions=["age"])])[0]) == 31
+        with pytest.raises(DataError, match="'income' cannot be a dimension: it has 30 values"):
+            cube(source, KEYS, [Request(dimensions=["income"])])
+
+
 @pytest.mark.parametrize(("most", "is_refused"), [(5, False), (4, True)])
 def test_a_median_of_five_records_a_value_is_enough(most, is_refused):
     """60 values of 1 to 4 records would be too many: 50 of 101 have few."""
@@ -129,10 +170,61 @@ CODES = records(
         {"dimensions": ["number"], "categories": {"number": list(range(150))}},
         {"dimensions": ["number"], "discrete": ["number"]},
     ],
-    ids=["declared", "tree", "hierarchy", "declared numbers", "allowed"],
+    ids=[
+        "declared",
+        "tree",
+        "hierarchy",
+        "declared numbers",
+        "allowed",
+    ],
 )
 def test_declared_and_nested_categories_are_dimensions(request_of):
     assert len(tabulate(CODES, Request(**{"dimensions": ["code"]} | request_of))) >= 151
+
+
+@pytest.mark.parametrize("name", ["number", "decimal", "date", "moment"])
+def test_amounts_and_dates_of_a_hierarchy_are_no_dimension(name):
+    table = records(column=COLUMNS[name], region=np.arange(N) % 3)
+    nested = {"place": Hierarchy(columns=("region", "column"))}
+    with pytest.raises(DataError, match="'column' cannot be a dimension: it has 202 values"):
+        tabulate(table, Request(dimensions=["place"], hierarchies=nested))
+    request = Request(dimensions=["place"], hierarchies=nested, discrete=["column"])
+    assert len(tabulate(table, request)) > 202
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_refused"),
+    [
+        ({"bands": [0, 50, 100]}, True),
+        ({"width": 50}, True),
+        ({"recode": {str(n): str(n % 3) for n in range(202)}}, False),  # codes, in broader ones
+    ],
+)
+def test_whole_amounts_below_their_own_bands_are_no_dimension(settings, is_refused):
+    nested = {"amount": Hierarchy(columns=("band", "column"))}
+    with open_source(records(column=PLACES)) as source:
+        derive_variables(source, [DerivedVariable(name="band", of="column", **settings)])
+        request = Request(dimensions=["amount"], hierarchies=nested)
+        if is_refused:
+            with pytest.raises(DataError, match="'column' cannot be a dimension") as caught:
+                cube(source, KEYS, [request])
+            assert "bands" in caught.value.hint
+        else:
+            assert len(cube(source, KEYS, [request])[0]) > 202
+
+
+@pytest.mark.parametrize(("times", "is_warned"), [(1, True), (2, False)])
+def test_declared_amounts_of_single_records_are_warned_of_once(times, is_warned):
+    values = np.arange(30) + 0.5
+    table = records(column=np.repeat(values, times))
+    request = Request(dimensions=["column"], categories={"column": values.tolist()})
+    with open_source(table) as source, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cube(source, KEYS, [request, request])
+        cube(source, KEYS, [request])
+    told = [str(w.message) for w in caught if isinstance(w.message, DataWarning)]
+    assert len(told) == is_warned
+    assert all("categories of 'column' are amounts or dates" in text for text in told)
 
 
 def test_a_hierarchy_of_one_column_is_none():

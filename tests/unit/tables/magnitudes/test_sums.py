@@ -268,3 +268,26 @@ def test_a_variable_may_be_weight_and_dimension_as_well():
     (found,) = add_up(keyed(x=[1, 2, 2]), "x", dimensions=["x"], weight="x", top=2)
     assert found.total.tolist() == [1.0, 8.0, 9.0]
     assert found.top.tolist() == [[1.0, 0.0], [2.0, 2.0], [2.0, 2.0]]
+
+
+def test_amounts_read_as_numbers_by_few_cells_at_a_time_are_the_same(monkeypatch):
+    rng = np.random.default_rng(8)
+    records = pa.table(
+        {
+            "key": pa.array(rng.integers(0, 2**60, 60), pa.uint64()),
+            "a": rng.integers(0, 9, 60),
+            "b": rng.integers(0, 5, 60),
+            "w": rng.uniform(1, 3, 60),
+            "income": rng.uniform(-9, 90, 60),
+        }
+    )
+    request = Request(dimensions=["a", "b"], sums=["income"], weight="w", top=3)
+    found = []
+    for chunk in (7, 10**6):
+        monkeypatch.setattr("tables.magnitudes.amounts._CHUNK", chunk)
+        with open_source(records) as source:
+            (cells,) = cube(source, StoredKeys(column="key"), [request])
+        found.append(cells.magnitudes["income"])
+    assert len(found[0]) == len(found[1]) > 7
+    for name in ("total", "raw_total", "records", "weight", "key", "top", "first_sizes", "low"):
+        assert np.array_equal(getattr(found[0], name), getattr(found[1], name)), name

@@ -373,3 +373,30 @@ def test_many_codes_are_recoded_without_a_join(tmp_path):
         assert "JOIN" not in str(plan).upper()
         rows = source.fetch(f"SELECT count(*) FROM {source.relation} WHERE new = left(c, 2)")
     assert rows == [(5000,)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"bands": [0, 5, 85], "missing": "?"}, ["0–4", "85+", "?"]),
+        ({"bands": [0, 5, 85], "missing": "85+"}, ["0–4", "85+", "85+"]),
+        ({"recode": {"0": "a", "99": "b"}, "missing": "b"}, ["a", "b", "b"]),
+        ({"recode": {"0": "a"}, "keep": True, "missing": "none"}, ["a", "99", "none"]),
+        ({"recode": {"0": "a"}, "other": "rest", "missing": "rest"}, ["a", "rest", "rest"]),
+    ],
+)
+def test_records_without_a_value_may_have_a_category(settings, expected):
+    with open_source(records(age=pa.array([0, 99, None], pa.int64()))) as source:
+        assert derived(source, of="age", **settings) == expected
+        request = Request(dimensions=["new"])
+        (cells,) = cube(source, KEYS, [request])
+    (axis,) = cells.axes
+    assert set(axis.labels[0]) >= {"Total", *expected}
+    assert request.missing_label not in axis.labels[0]
+
+
+def test_values_outside_are_still_refused_where_missing_ones_have_a_category():
+    with open_source(records(age=pa.array([-1, 99, None], pa.int64()))) as source:
+        derived(source, of="age", bands=[0, 5], missing="?")
+        with pytest.raises(DataError, match="values outside the bands"):
+            cube(source, KEYS, [Request(dimensions=["new"])])

@@ -115,6 +115,7 @@ def test_labels_are_those_of_codes_in_their_order_and_the_other_comes_last():
             "new: old in bands that begin from 0 to 5; values below are refused, ",
         ),
         ({"bands": [0, 5]}, "values above have a band; missing stays missing"),
+        ({"bands": [0, 5], "missing": "?"}, "values above have a band; missing is '?'"),
         ({"bands": [0, 5, 9], "open": "none"}, "below are refused, values above are refused"),
         ({"bands": [0, 5], "other": "?"}, "; others are '?'; missing stays missing"),
         ({"width": 5}, "old in bands of 5, from … to …; bands reach as far as the values; "),

@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ import ckm
 from ptable import NoiseSpec, solve
 from tables import (
     DataError,
+    DataWarning,
     FilterError,
     HashedKeys,
     ReadOptions,
@@ -86,6 +88,7 @@ def text_of_field(field):
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
 
 
+@pytest.mark.filterwarnings("ignore:A category of column:tables.errors.DataWarning")
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
 @pytest.mark.parametrize("values", CODES.values(), ids=CODES.keys())
 def test_what_is_printed_is_the_text_of_the_file(tmp_path, values, name):
@@ -582,3 +585,59 @@ def test_files_of_office_programs_are_refused_with_a_way_out(tmp_path, content, 
 def test_files_of_office_programs_are_read(tmp_path, content):
     (tmp_path / "data.csv").write_bytes(content)
     assert counts(tmp_path / "data.csv") == {"1_0": 1, "10": 1}
+
+
+def test_texts_for_missing_values_are_missing_wherever_a_column_is_used(tmp_path):
+    path = tmp_path / "people.csv"
+    lines = ['1,F,NA,"NA",2027-01-01', "2,NULL,1.5,3,NA", "3,NA,2.5,4,2027-01-02"]
+    path.write_text("\n".join(["id,sex,income,age,day", *lines]))
+    options = ReadOptions(missing=["NA", "NULL", "NA"], types={"age": "integer"})
+    with open_source(path, options=options) as source:
+        assert source.kinds["age"] == "integer"
+        assert source.kinds["day"] == "date"
+        assert source.is_number("income")
+        rows = source.fetch(f"SELECT sex, age FROM {source.relation} ORDER BY id")
+        assert rows == [("F", None), (None, 3), (None, 4)]
+
+
+def test_a_number_that_is_a_text_for_missing_values_has_its_own_way_out(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("income\n1.5\nNA\nx\n")
+    for missing, shape, hint in ([], "'AA'", "--missing NA"), (["NA"], "'a'", "repair it"):
+        with (
+            open_source(path, options=ReadOptions(missing=missing)) as source,
+            pytest.raises(DataError) as caught,
+        ):
+            source.number_sql("income")
+        assert shape in caught.value.problem
+        assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("missing", ["NA", [""], ["NA", ""]])
+def test_texts_for_missing_values_are_a_list_of_texts(missing):
+    with pytest.raises(RequestError, match="missing is a list of texts"):
+        ReadOptions(missing=missing)
+
+
+def test_texts_for_missing_values_are_of_csv():
+    with pytest.raises(RequestError, match="are declared for CSV files"):
+        open_source(pa.table({"a": ["NA"]}), options=ReadOptions(missing=["NA"]))
+
+
+@pytest.mark.parametrize("text", ["NA", "NULL", "nan", "."])
+def test_a_category_like_a_missing_value_is_warned_of_once_unless_it_is_declared(
+    tmp_path, text
+):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,zone", *[f"{n},{text}" for n in range(3)], "4,Z"]))
+    keys = HashedKeys(column="id", secret=Secret(bytes(16)))
+    with open_source(path) as source, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cube(source, keys, [Request(dimensions=["zone"])] * 2)
+    (warning,) = (w.message for w in caught if isinstance(w.message, DataWarning))
+    assert "A category of column 'zone' is written as programs write" in str(warning)
+    assert warning.inside == text
+    declared = Request(dimensions=["zone"], categories={"zone": [text, "Z"]})
+    with open_source(path) as source, warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        cube(source, keys, [declared])

@@ -224,11 +224,12 @@ def test_a_workbook_without_a_row_is_refused(path):
 
 
 def test_what_a_spreadsheet_may_have_changed_is_said_once(path):
-    book(path, [["id", "code", "n"], [1, "a", 5], [2, "b", 123456789012345678]])
+    rows = [[n, "ab"[n % 2], 10.1 + n % 3, n * 7.3, 123456789012345678 + n] for n in range(9)]
+    book(path, [["id", "text", "nace", "turnover", "n"], *rows])
     with pytest.warns(DataWarning, match="01 and 1E2 into 1 and 100") as caught:
         rows_of(str(path))
     (warning,) = caught
-    assert "no texts: 'id', 'n'." in str(warning.message)
+    assert "no texts: 'nace', 'n'." in str(warning.message)
     assert "15 digits: look at 'n'." in str(warning.message)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tables import SourceError
-from tables.spark.session import open_session, reserved_settings
+from tables.spark.session import names_collector, open_session, reserved_settings
 
 
 class Conf(dict):
@@ -42,6 +42,34 @@ def test_a_setting_that_comes_too_late_is_refused_unless_it_is_made_already():
     for name in ("spark.executor.memory", "spark.executor.cores", "spark.sql.warehouse.dir"):
         with pytest.raises(SourceError, match=f"without the setting '{name}'"):
             open_session("local[*]", session=given, settings={name: "4"})
+
+
+@pytest.mark.parametrize("said", ["true", None])
+def test_what_workers_keep_is_compressed_where_somebody_says_so(said):
+    name = "spark.sql.inMemoryColumnarStorage.compressed"
+    given = Session(**{} if said is None else {name: said})
+    assert open_session("local[*]", session=given).conf[name] == (said or "false")
+    if said is None:
+        own = open_session("local[*]", session=given, settings={name: "true"})
+        assert own.conf[name] == "true"
+
+
+def test_java_is_told_one_way_to_give_memory_back(tmp_path, monkeypatch):
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    option = "spark.driver.extraJavaOptions"
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert not names_collector({option: "-Xss4m"})
+    assert names_collector({option: "-XX:+UseSerialGC"})
+    assert names_collector({"spark.driver.defaultJavaOptions": "-Xss4m"})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xss4m")
+    assert not names_collector({})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseZGC")
+    assert names_collector({})
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS")
+    (tmp_path / "spark-defaults.conf").write_text(f"{option}  -XX:+UseG1GC")
+    assert names_collector({})
 
 
 @pytest.mark.parametrize("name", ["spark.sql.ansi.enabled", "spark.ui.enabled", "spark.master"])

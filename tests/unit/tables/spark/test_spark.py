@@ -621,6 +621,19 @@ def test_etags_are_those_that_a_connector_tells(monkeypatch, tells):
     assert source._etags("s3a://b*") == {}
 
 
+def test_footers_tell_that_there_are_records_and_spark_does_no_work_for_it():
+    source = object.__new__(SparkSource)
+    source._relation, source._n_described = "records", 3
+    asked = []
+    source.fetch = lambda sql, _: asked.append(sql) or [(0,)]
+    assert source.has_rows("records")
+    assert not asked
+    assert not source.has_rows("records WHERE false")
+    source._n_described = 0  # of a store nothing is known
+    assert not source.has_rows("records")
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -40,22 +40,27 @@ def test_means_have_two_decimals_more_than_their_sums(of_sums, of_means):
 
 def test_means_are_rounded_and_masked_where_nobody_is_published():
     total, count = np.array([10.0, 1.0, 7.0, 0.0, -1e-9]), np.array([3.0, 3.0, 0.0, 4.0, 4.0])
-    mean = published_mean(total, count, NOISE)
+    mean = published_mean(total, count, count, NOISE)
     assert mean.tolist() == [3.33, 0.33, None, 0.0, 0.0]
     assert mean.data[2] == 0.0, "no original number lies below the mask"
     assert not np.signbit(mean.data).any()
-    whole = published_mean(total, count, MagnitudeNoise.start(decimals=None))
+    whole = published_mean(total, count, count, MagnitudeNoise.start(decimals=None))
     assert whole[:2].tolist() == [10 / 3, 1 / 3]
-    fine = published_mean(total, count, MagnitudeNoise.start(decimals=3))
+    fine = published_mean(total, count, count, MagnitudeNoise.start(decimals=3))
     assert fine[0] == 3.33333
 
 
 def test_no_mean_is_published_of_one_or_two_unless_that_is_asked_for():
     total, count = np.array([10.0, 10.0, 12.0]), np.array([1.0, 2.0, 3.0])
-    assert published_mean(total, count, NOISE).tolist() == [None, None, 4.0]
+    assert published_mean(total, count, count, NOISE).tolist() == [None, None, 4.0]
     every = MagnitudeNoise.start(mean_from=1)
-    assert published_mean(total, count, every).tolist() == [10.0, 5.0, 4.0]
+    assert published_mean(total, count, count, every).tolist() == [10.0, 5.0, 4.0]
     assert every.fingerprint == MagnitudeNoise.start().fingerprint
+
+
+def test_a_weight_makes_no_mean_of_one_or_two_records():
+    total, weighted = np.array([900.0, 900.0, 900.0]), np.array([200.0, 3.0, 450.0])
+    assert published_mean(total, weighted, [1, 3, 2], NOISE).tolist() == [None, 300.0, None]
 
 
 def identities(noise, *, weight=None, variables=("income",)):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ckm.methods.suppression import audit, suppress
+from ckm.methods.suppression.method import without_solver_error
 from ckm.methods.suppression.secondary.estimate import audit_estimate, search_estimate
 from tests.unit.ckm.methods.suppression.test_suppression import random_problem
 
@@ -53,3 +54,11 @@ def test_what_takes_long_is_estimated_before(problem, caplog, monkeypatch):
     whole = search_estimate(problem, method="sequential", limit_s=600)
     assert search_estimate(problem, method="auto", limit_s=600).seconds < whole.seconds
     assert whole.megabytes < 1_000
+
+
+def test_what_a_solver_leaves_of_a_zero_is_no_end_of_an_interval():
+    ends = np.array([[2.16e-11, 580.8], [1e-9, 2e-9], [np.nan, np.nan], [-3e-12, 40.0]])
+    cleared = without_solver_error(ends, np.array([29.2, 1e-9, 7.0, 12.0]))
+    np.testing.assert_array_equal(
+        cleared, [[0, 580.8], [1e-9, 2e-9], [np.nan, np.nan], [0, 40.0]]
+    )

@@ -156,10 +156,12 @@ def opened(tmp_path):
     tokens = {name: file.add(label=name, **more) for name, more in owners.items()}
 
     @contextlib.contextmanager
-    def make(*, rules=None, **access):
+    def make(*, rules=None, limits=None, **access):
         service = read_service(tmp_path / "service.toml")
         service = service.changed(
-            access=service.access.changed(**access), rules=service.rules.changed(**rules or {})
+            access=service.access.changed(**access),
+            rules=service.rules.changed(**rules or {}),
+            limits=service.limits.changed(**limits or {}),
         )
         with open_table_service(service) as table_service:
             web = Web(make_app(table_service))
@@ -190,6 +192,8 @@ def test_what_would_tell_a_project_too_much_is_refused_over_its_life(opened, tmp
         assert get("alone", ONE).status_code == 403  # remembered, and refused all the same
         page = get("alone", ONE, address="/", **{"codelist[geo]": "geo.region"})
         assert page.status_code == 403
+        assert "by itself would tell too much" in page.text  # by region: for any project
+        page = get("second", OTHER, address="/")
         assert "Together with the filtered tables" in page.text
         job = get("alone", ONE, outputFormat="csv")
         assert job.status_code == 403
@@ -201,6 +205,18 @@ def test_what_would_tell_a_project_too_much_is_refused_over_its_life(opened, tmp
         assert get("second", "category in ('A')", **{"valuecodes[category]": "A"}).is_success
     lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     assert sum(line["outcome"] == "project_spent" for line in lines) == 6
+
+
+def test_a_filter_that_tells_too_much_by_itself_is_not_blamed_on_the_project(opened):
+    with opened(limits={"least_variance": 0.99}) as get:
+        for lang, words in (("en", "by itself would tell"), ("fr", "à lui seul, en dirait")):
+            refused = get("alone", ONE, lang=lang)
+            assert refused.status_code == 403
+            assert refused.json()["reason"] == "filter_alone"
+            assert words in refused.text
+        page = get("alone", ONE, address="/", **{"codelist[geo]": "geo.region"})
+        assert "by itself would tell too much" in page.text
+        assert "your project got" not in page.text
 
 
 def test_all_who_are_public_are_one_project(opened):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
 
 from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
+from ckm.service.answering.figures import _ranks
 from ckm.service.answering.query import query_of_request
 from risk.inference.public_margins import PublicMargin
 from tests.strategies import worked_ptable
@@ -148,7 +152,7 @@ def test_a_zone_is_the_sum_of_published_counts_of_its_areas(margins):
         parts = [counts[code, sex, "count"] for code in codes[:3]]
         own = zones["My area", sex]
         assert own["count"] == sum(parts)
-        low, high = margin.sums([sum(parts)], margin.squares(parts).sum())
+        low, high = margin.sums([sum(parts)], margin.squares(parts).sum(axis=0))
         assert (own["count_low"], own["count_high"]) == (low[0], high[0])
     shares = figures_of(margins.web.get(url + "&figure=share&of=sex"))
     assert shares["My area", "F"]["share"] == pytest.approx(
@@ -211,6 +215,45 @@ def test_every_format_has_figures_and_their_notes(margins):
     notes = " ".join(margins.web.get(url).json()["note"])
     assert "95 % of cases or more" in notes
     assert "Percentages are of the published total over: Sex." in notes
+
+
+@pytest.mark.parametrize(
+    ("words", "english", "french"),
+    [
+        ("share&of=sex", "Percentage", "Pourcentage"),
+        ("share&of=geo", "Percentage", "Pourcentage"),
+        ("share", "Percentage", "Pourcentage"),
+        ("difference&of=sex&base=F", "Difference", "Écart"),
+        ("index&of=sex&base=F", "Index", "Indice"),
+        ("rank&of=geo", "Rank", "Rang"),
+        ("long", "Rate of D", "Taux de D"),
+        ("count", "Count", "Effectif"),
+    ],
+)
+def test_files_hold_the_figures_of_the_api_in_both_languages(margins, words, english, french):
+    """Percentages of rows, columns and the total, and all other figures: CSV, Parquet, XLSX."""
+    url = f"{BY_SEX}&figure={words}"
+    numbers = list(figures_of(margins.web.get(url)).values())
+    names = list(numbers[0])
+    for language, label in (("en", english), ("fr", french)):
+        document, csv, parquet, book = (
+            margins.web.get(f"{url}&lang={language}&outputformat={form}")
+            for form in ("json-stat2", "csv", "parquet", "xlsx")
+        )
+        words_of = document.json()["dimension"]["ContentsCode"]["category"]["label"]
+        assert label in words_of.values()
+        frames = [
+            pd.read_csv(io.BytesIO(csv.content))[names],
+            pd.read_parquet(io.BytesIO(parquet.content))[names],
+        ]
+        for frame in frames:
+            assert frame.to_dict("records") == numbers
+        page = openpyxl.load_workbook(io.BytesIO(book.content)).active
+        sheet = [list(row) for row in page.iter_rows(values_only=True)]
+        heading = next(row for row in sheet if any(label in str(cell) for cell in row))
+        assert any(str(cell).startswith(label) for cell in heading)
+        rows = sheet[sheet.index(heading) + 1 :][: len(numbers)]
+        assert [row[-len(names) :] for row in rows] == [list(own.values()) for own in numbers]
 
 
 def test_an_answer_with_figures_is_cached_apart_from_the_table(margins):
@@ -281,15 +324,16 @@ def test_variables_say_what_they_mean_and_metadata_what_figures_there_are(tmp_pa
     opened.close()
 
 
-def test_ranks_of_few_rows_are_those_that_each_column_has_by_itself(margins):
-    deriver, generator = margins.answerer.deriver, np.random.default_rng(5)
+def test_ranks_of_few_rows_are_those_that_each_column_has_by_itself():
+    generator, margin = np.random.default_rng(5), PublicMargin.of(worked_ptable())
     counts = generator.integers(0, 60, (12, 30))
-    squares = deriver.margin.squares(counts)
-    place, best, worst = deriver._ranks_in(counts, squares)
+    squares = margin.squares(counts)
+    best, worst = margin.ranks(counts, squares)
+    place = _ranks(counts)
     for column in range(counts.shape[1]):
-        own = deriver.margin.ranks(counts[:, column], squares[:, column])
-        assert (best[:, column] == own[0]).all()
-        assert (worst[:, column] == own[1]).all()
+        own = margin._beyond(counts[:, column].astype(float), squares[:, column])
+        assert (best[:, column] == 1 + own[0]).all()
+        assert (worst[:, column] == 12 - own[1]).all()
         above = (counts[:, column] > counts[:, column][:, np.newaxis]).sum(axis=1)
         assert (place[:, column] == 1 + above).all()
 

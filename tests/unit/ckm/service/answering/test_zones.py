@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 
+import lxml.html
 import pyarrow.parquet as pq
 import pytest
 
@@ -29,7 +31,8 @@ def with_zones(folder, *, areas=None, level="department"):
         for place, (region, code) in enumerate(pairs):
             name = "Évry" if place == 0 else f"Place {place}"
             old = "Corbeil | Essonnes-Vieille" if place == 0 else ""
-            lines.writerow([f"{region}/{code}", name, name, old, place, 1])
+            y = 1 if place < 3 else 1 + place % 7
+            lines.writerow([f"{region}/{code}", name, name, old, place, y])
     text = path.read_text().replace('name = "geo"\n', 'name = "geo"\ncodelist = "places.csv"\n')
     listed = ", ".join(repr(code) for code in chosen).replace("'", '"')
     zone = (
@@ -96,6 +99,83 @@ def test_a_million_vertices_are_too_large_a_request(zoned):
     text = '{"polygon": {"type": "Polygon", "coordinates": [' + ring + "]}}"
     headers = {"Content-Type": "application/json"}
     assert served.web.post("/zones", content=text, headers=headers).status_code == 413
+
+
+RING = [[-0.5, 0], [2.5, 0], [2.5, 2], [-0.5, 2], [-0.5, 0]]
+POLYGON = json.dumps({"type": "Polygon", "coordinates": [RING]})
+LEVEL = {"polygon-level": "department", "lang": "en"}
+
+
+def looked(served, polygon, *, method="POST"):
+    """Send a polygon to the page, as its form does; return the answer and its tree."""
+    fields = {"polygon": polygon, **LEVEL}
+    how = {"params": fields} if method == "GET" else {"data": fields}
+    answer = served.web.ask(method, "/", **how)
+    return answer, lxml.html.fromstring(answer.content)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_page_shows_the_areas_of_a_polygon_before_anything_is_counted(zoned, method):
+    served, pairs = zoned
+    answer, tree = looked(served, POLYGON, method=method)
+    assert answer.status_code == 200
+    assert not tree.xpath("//table")
+    assert tree.xpath("//*[@id='held']//li/text()") == ["Évry", "Place 1", "Place 2"]
+    codes = [f"{region}/{code}" for region, code in pairs[:3]]
+    assert tree.xpath("//fieldset[@data-areas]//input[@checked]/@value") == codes
+    # The form as it stands, with a name: the sum of the published numbers.
+    form = [("codelist[geo]", "geo"), ("zone", "Mine"), ("polygon", "")]
+    form += [("valuecodes[geo]", code) for code in codes]
+    zone = lxml.html.fromstring(served.web.get("/", params=form).content)
+    parts = cells_of(served.web.get(f"{DATA}?valuecodes[geo]={','.join(codes)}"))
+    assert zone.xpath("//tbody//td/@data-n") == [str(sum(parts.values()))]
+
+
+WRONG = {
+    "{": "no JSON",
+    "[" * 5000: "no JSON",
+    '{"type": "Point", "coordinates": [1, 2]}': "Polygon or a MultiPolygon",
+    POLYGON.replace("[2.5, 2]", "[-1, -1]").replace("[-0.5, 2]", "[2, 2]"): "crosses itself",
+    POLYGON.replace("2.5", "-0.4"): "centre of no area",
+    '{"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1]]]}': "is open",
+}
+
+
+@pytest.mark.parametrize(("polygon", "said"), WRONG.items(), ids=lambda text: text[:30])
+def test_what_is_wrong_with_a_polygon_is_said_at_its_field(zoned, polygon, said):
+    served, _ = zoned
+    answer, tree = looked(served, polygon)
+    assert answer.status_code == 400
+    assert said in tree.xpath("string(//*[@id='problems']//li)")
+    assert tree.xpath("//*[@id='problems']//a/@href") == ["#polygon"]
+
+
+def test_looking_at_a_polygon_costs_a_request_and_a_million_vertices_are_too_many(zoned):
+    served, _ = zoned
+    left = int(looked(served, POLYGON)[0].headers["ratelimit-remaining"])
+    assert int(looked(served, POLYGON)[0].headers["ratelimit-remaining"]) == left - 1
+    ring = "[" + ",".join(["[0,0]"] * 1_000_000) + "]"
+    body = "polygon=" + ring
+    assert served.web.ask("POST", "/", content=body).status_code == 413
+
+
+def test_a_zone_is_not_called_as_an_area_in_any_language(zoned):
+    served, pairs = zoned
+    codes = ",".join(f"{region}/{code}" for region, code in pairs[:2])
+    for name in ("Évry", "evry", "place 3", "Total", pairs[0][1]):
+        answer = served.web.get(DATA, params={"valuecodes[geo]": codes, "zone": name})
+        assert answer.status_code == 400, name
+        assert "is the name of an area" in answer.json()["detail"]
+
+
+def test_two_areas_are_compared_by_their_names(zoned):
+    served, pairs = zoned
+    tree = lxml.html.fromstring(served.web.get("/?compare=evry&compare=Place 4").content)
+    assert tree.xpath("//input[@name='compare']/@value") == ["Évry", "Place 4"]
+    heads = [text.strip() for text in tree.xpath("//thead//a/text()")]
+    assert heads[:2] == ["Évry", "Place 4"]
+    href = tree.xpath("string(//a[@id='permalink']/@href)")
+    assert f"{pairs[4][0]}%2F{pairs[4][1]}" in href  # names may change, codes do not
 
 
 def test_without_centres_or_with_a_level_that_is_none_the_answer_says_so(zoned, web):

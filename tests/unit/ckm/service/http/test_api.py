@@ -127,6 +127,42 @@ def test_every_format_is_written_with_its_type(web, name):
     assert answer.content
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/csv", "text/csv"),
+        ("application/pdf, text/csv;q=0.5", "text/csv"),
+        ("text/csv;q=0.3, application/vnd.apache.parquet", "application/vnd.apache.parquet"),
+        ("application/json", "application/vnd.json-stat2+json"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "application/vnd.json-stat2+json"),
+        ("text/csv;q=0, */*;q=0.1", "application/vnd.json-stat2+json"),
+        ("", "application/vnd.json-stat2+json"),
+    ],
+)
+def test_the_header_accept_names_a_format_where_no_name_does(web, accept, kind):
+    body = {"dimensions": ["sex"]}
+    headers = {"Accept": accept}
+    told = web.post("/requests", json=body, headers=headers)
+    assert told.headers["content-type"].split(";")[0] == kind
+    assert "Accept," in told.headers["vary"]
+    told = web.get(f"{DATA}?valuecodes[sex]=*", headers=headers)
+    assert told.headers["content-type"].split(";")[0] == kind
+    named = web.post("/requests", json=body | {"format": "px"}, headers=headers)
+    assert named.headers["content-type"] == FORMATS["px"].media_type
+
+
+@pytest.mark.parametrize("accept", ["application/pdf", "text/csv;q=0", "image/*"])
+def test_a_media_type_that_no_format_has_is_refused_with_those_that_are_there(web, accept):
+    for ask in (
+        lambda: web.post("/requests", json={"dimensions": ["sex"]}, headers={"Accept": accept}),
+        lambda: web.get(f"{DATA}?valuecodes[sex]=*&lang=fr", headers={"Accept": accept}),
+    ):
+        told = ask()
+        assert told.status_code == 406
+        assert told.json()["type"] == "urn:ckm:problem:not_acceptable"
+        assert "text/csv" in told.json()["detail"]
+
+
 def test_an_answer_that_the_caller_has_is_not_sent_again(web):
     for url in (f"{DATA}?valuecodes[sex]=*", "/tables/jobseekers/metadata", "/config"):
         first = web.get(url)
@@ -337,6 +373,17 @@ def test_with_tokens_only_their_owners_are_answered(special, tmp_path):
     assert web.get("/health").status_code == 200
     file.revoke(token.split("_")[1])
     problem(web.get("/tables", headers=mine), 401, "no_token")
+
+
+def test_the_configuration_tells_each_caller_the_requests_of_an_hour(special, tmp_path):
+    file = TokenFile(tmp_path / "tokens.json")
+    tokens = {role: file.add(role=role, label=role) for role in ("public", "researcher")}
+    tokens["own"] = file.add(role="researcher", label="own", requests_per_hour=77)
+    web = special(access={"tokens": file.path}, limits={"requests_per_hour": 1000})
+    for name, limit in (("public", 1000), ("researcher", 5000), ("own", 77)):
+        told = web.get("/config", headers={"Authorization": f"Bearer {tokens[name]}"})
+        assert told.json()["maxCallsPerTimeWindow"] == limit
+    assert web.get("/config").json()["maxCallsPerTimeWindow"] == 1000
 
 
 def test_researchers_may_have_larger_tables(special, served, tmp_path):

@@ -197,3 +197,83 @@ def test_a_file_that_is_no_topology_of_ours_is_refused(built, tmp_path, change):
     with pytest.raises(ConfigError, match="no TopoJSON of areas"):
         read_topology(tmp_path / "nothing.topojson")
     assert isinstance(built[1].topology, Topology)
+
+
+def moved(path, shifts):
+    """Move areas of a file far away: code → x and y."""
+    document = json.loads(path.read_text())
+    for one in document["features"]:
+        x, y = shifts.get(one["properties"]["code"], (0, 0))
+        rings = one["geometry"]["coordinates"]
+        one["geometry"]["coordinates"] = [[[a + x, b + y] for a, b in ring] for ring in rings]
+    path.write_text(json.dumps(document))
+
+
+OVERSEAS = {"007007": (-90.0, 20.0), "007006": (-90.0, 20.0), "000000": (40.0, -30.0)}
+
+
+@pytest.fixture(scope="module")
+def scattered(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scattered") / "areas.geojson"
+    codes = winding_areas(path, across=8, bends=4)
+    moved(path, OVERSEAS | {"000007": (1.5, 0.0)})  # an island near the main land
+    return path, codes
+
+
+def test_areas_far_from_the_main_land_stand_in_boxes_below_it(scattered):
+    path, codes = scattered
+    built = build_map(path, code="code", max_bytes=LIMIT)
+    topology = built.topology
+    assert [sorted(own) for own in topology.framed()] == [["007006", "007007"], ["000000"]]
+    outlines = topology.outlines(np.arange(len(codes)))
+    places = {code: np.array(outlines[at][0]) for at, code in enumerate(topology.areas)}
+    inside = dict(zip(["007006", "007007", "000000"], [0, 0, 1], strict=True))
+    lowest = max(own[:, 1].max() for code, own in places.items() if code not in inside)
+    for code, box in inside.items():
+        left, top, right, low = topology.frames[box]
+        assert top > lowest
+        assert left < places[code][:, 0].min() < places[code][:, 0].max() < right
+        assert top < places[code][:, 1].min() < places[code][:, 1].max() < low
+    assert max(right for _, _, right, _ in topology.frames) <= topology.size[0]
+    assert max(low for *_, low in topology.frames) <= topology.size[1]
+    # One area fills its box as two do theirs; the main land keeps its scale.
+    assert np.ptp(places["000000"], axis=0).max() > np.ptp(places["007007"], axis=0).max()
+
+
+def test_boxes_are_written_read_and_left_out_on_demand(scattered, tmp_path):
+    path, _ = scattered
+    boxed = build_map(path, code="code", max_bytes=LIMIT).topology
+    (tmp_path / "boxed").write_text(boxed.to_text())
+    again = read_topology(tmp_path / "boxed")
+    assert again.frames == boxed.frames
+    assert again.size == boxed.size
+    for frames in ([[1, 2, 3]], [[0, 0, 9999, 1]], [[-1, 0, 1, 1]], [[0.5, 0, 1, 1]]):
+        document = boxed.to_json() | {"frames": frames}
+        (tmp_path / "boxed").write_text(json.dumps(document))
+        with pytest.raises(ConfigError, match="no TopoJSON of areas"):
+            read_topology(tmp_path / "boxed")
+    plain = build_map(path, code="code", max_bytes=LIMIT, inset_distance=0).topology
+    assert plain.frames == ()
+    far = build_map(path, code="code", max_bytes=LIMIT, inset_distance=20).topology
+    assert far.frames == ()
+    near = build_map(path, code="code", max_bytes=LIMIT, inset_distance=0.02).topology
+    assert "000007" in {code for own in near.framed() for code in own}
+
+
+def test_each_box_has_a_middle_latitude_of_its_own(tmp_path):
+    path = tmp_path / "areas.geojson"
+    codes = winding_areas(path, across=4)
+    moved(path, {"003003": (0.0, 57.0), "000000": (80.0, 0.0)})
+    topology = build_map(path, code="code", max_bytes=LIMIT).topology
+    outlines = topology.outlines(np.arange(len(codes)))
+    shapes = dict(zip(topology.areas, outlines.values(), strict=True))
+    near, far = (np.ptp(np.array(shapes[code][0]), axis=0) for code in ("000000", "003003"))
+    assert far[0] / far[1] < 0.7 * near[0] / near[1]  # at 60 degrees half as wide
+
+
+def test_of_many_groups_those_near_each_other_share_a_box(tmp_path):
+    path = tmp_path / "areas.geojson"
+    codes = winding_areas(path, across=6, scale=1000)
+    moved(path, {code: (30_000 + 14_000 * at, -20_000) for at, code in enumerate(codes[:15])})
+    frames = build_map(path, code="code", max_bytes=LIMIT).topology.frames
+    assert 1 <= len(frames) <= 12

@@ -16,6 +16,9 @@ from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
 from tests.unit.ckm.service.conftest import cells_of
+from tests.unit.ckm.service.page.test_drawn_map import SHARES, mapped
+
+__all__ = ["mapped"]  # a fixture
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -94,6 +97,13 @@ def browser():
         started = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def map_address(mapped):
+    served, _ = mapped
+    with serving(served.web.app) as found:
+        yield found
 
 
 @pytest.fixture
@@ -379,5 +389,58 @@ def test_a_table_prints_without_the_form(visit):
     page = visit(TABLE)
     page.emulate_media(media="print")
     assert page.locator("table").is_visible()
-    assert not page.locator("form").is_visible()
+    assert page.locator("#table-name").is_visible()
+    assert not page.locator("form:visible").count()
     assert page.pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    "screen",
+    [("en", "light", 1280, BUT_COLOURS), ("fr", "dark", 320, COLOURS_ALONE)],
+    ids=["en", "fr"],
+)
+def test_areas_are_ticked_on_the_map_and_by_a_polygon(browser, map_address, screen):
+    language, scheme, width, rules = screen
+    page = browser.new_page(
+        base_url=map_address, viewport={"width": width, "height": 800}, color_scheme=scheme
+    )
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{SHARES}&lang={language}")
+    chosen = page.locator("fieldset[data-areas] input:checked")
+    areas = page.locator(".map svg[role=listbox] [data-code]")
+    areas.nth(4).click()
+    page.keyboard.press("ArrowRight")  # the click has put the focus on the map
+    page.keyboard.press("Space")
+    assert chosen.count() == 2
+    page.keyboard.press("Space")
+    assert [box.input_value() for box in chosen.all()] == [
+        areas.nth(4).get_attribute("data-code")
+    ]
+    assert areas.nth(4).get_attribute("aria-selected") == "true"
+    page.locator("#draw summary").click()
+    board = page.locator("#board")
+    box = board.bounding_box()
+    for x, y in ((0.1, 0.1), (0.9, 0.1), (0.9, 0.9)):
+        board.click(position={"x": x * box["width"], "y": y * box["height"]})
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Backspace")
+    assert violations(page, rules) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#zone").fill("Mine")
+    page.locator("#form button.main").last.click()  # what was drawn is shown first
+    page.locator("#held").wait_for()
+    names = page.locator("#held li").all_inner_texts()
+    assert len(names) > 5
+    assert not page.locator("table").count()
+    assert violations(page, rules) == []
+    page.locator("#form button.main").last.click()
+    assert page.locator("tbody th").all_inner_texts() == ["Mine"]
+    page.locator("#draw summary").click()
+    page.locator("#polygon-choice").set_input_files(
+        files=[{"name": "x.geojson", "mimeType": "application/json", "buffer": b"{}"}]
+    )
+    page.locator("#polygon-said:visible").wait_for()
+    assert errors == []
+    page.close()

@@ -114,7 +114,11 @@ def test_areas_whose_margin_is_wider_than_their_class_are_hatched(mapped):
     texts = [
         " ".join(li.text_content().split()) for li in tree.xpath('//ul[@class="map-legend"]/li')
     ]
-    edges = [tuple(map(float, text.split(" to "))) for text in texts if " to " in text]
+    edges = [
+        tuple(map(float, text.removesuffix(" %").split(" to ")))
+        for text in texts
+        if " to " in text
+    ]
     assert len(edges) > 1
     assert "Hatched: the margin is wider than the class" in texts
     n_hatched = 0
@@ -155,6 +159,18 @@ def test_the_map_is_of_the_column_that_the_table_is_sorted_by(mapped):
     assert set(shapes(fourth)) != first
     heading = fourth.xpath('//section[@class="map"]/p')[0].text_content()
     assert "Men" in heading
+
+
+def test_every_area_of_the_map_has_the_code_that_ticks_it(mapped):
+    served, _ = mapped
+    tree = page(served, f"{SHARES}&lang=en")
+    paths = drawing(tree).xpath('./*[local-name()="path"][@data-code]')
+    variable = served.table_service.variables["geo"]
+    assert len(paths) > 10
+    for path in paths:
+        rank = variable.chosen(path.get("data-code"))
+        said = path.xpath('string(./*[local-name()="title"])')
+        assert said.startswith(f"{variable.label(rank, 'en')} – ")
 
 
 def test_a_rate_and_a_coarser_level_have_a_map_of_the_same_file(mapped):

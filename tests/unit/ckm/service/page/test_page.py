@@ -81,7 +81,7 @@ def follow(web, tree, path):
 def test_the_start_offers_every_variable_and_shows_no_table(web):
     tree = page(web.get("/"))
     assert texts(tree, "//legend") == [
-        "Place", "Sex", "category", "age_tree", "zone_2024", "Layout and filter",
+        "Place", "Sex", "category", "age_tree", "zone_2024", "My area", "Layout and filter",
     ]  # fmt: skip
     assert not tree.xpath("//table")
     assert texts(tree, "//fieldset[legend='Place']//option") == [
@@ -248,7 +248,7 @@ def test_french_is_a_link_or_a_wish_away(web):
         assert other.xpath("/html/@lang") == ["fr"]
         assert "Ensemble" in texts(other, "//thead//th")
         assert [*table(other).values()] == [*table(tree).values()]
-    assert french.xpath("//form//input[@name='lang']/@value") == ["fr"]
+    assert french.xpath("//form[@id='form']//input[@name='lang']/@value") == ["fr"]
 
 
 # --- refusals and withheld areas ----------------------------------------------------------
@@ -384,8 +384,8 @@ def test_any_address_gets_a_documented_page_or_a_file(served, sent):
         page(answer, answer.status_code)
 
 
-def test_only_get_is_served(web):
-    for method in ("POST", "PUT", "DELETE"):
+def test_the_page_is_read_alone(web):
+    for method in ("PUT", "PATCH", "DELETE"):
         assert web.ask(method, "/").status_code == 405
     assert web.ask("HEAD", "/").status_code == 200
 
@@ -632,7 +632,9 @@ def test_areas_that_are_ticked_are_added_up_under_a_name(web):
     address = "/?codelist[geo]=geo.region&valuecodes[geo]=01&valuecodes[geo]=02"
     tree = page(web.get(f"{address}&zone=My <b>area</b>"))
     assert [head.text for head in tree.xpath("//tbody//th")] == ["My <b>area</b>"]
-    assert tree.xpath("//input[@name='zone']/@value") == ["My <b>area</b>"]
+    assert tree.xpath("//input[@id='zone']/@value") == ["My <b>area</b>"]
+    assert "consists of 2 areas: 01; 02." in " ".join(tree.xpath("//main//p//text()")).strip()
+    assert tree.xpath("//table//a[@class='sort']")[0].text == "Place"  # of no level
     numbers = [int(cell.get("data-n")) for cell in page(web.get(address)).xpath("//tbody//td")]
     assert tree.xpath("//tbody//td/@data-n") == [str(sum(numbers))]
     assert web.get("/?codelist[geo]=geo&zone=Mine").status_code == 400
@@ -648,3 +650,37 @@ def test_where_margins_are_told_the_page_says_them_in_words(tmp_path, service_fi
     french = page(opened.web.get(f"{TWO}&figure=share&of=sex&lang=fr"))
     assert " à " in french.xpath("string(//small[@class='range'])")
     opened.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "base", "label"),
+    [("difference", "geo=", "Total"), ("index", "sex=F", "Women"), ("index", "geo=02", "02")],
+)
+def test_the_page_compares_with_a_category_that_is_chosen(web, kind, base, label):
+    tree = page(web.get("/?codelist[geo]=geo.region&codelist[sex]=sex&sort=2"))
+    (form,) = tree.xpath("//form[@class='against']")
+    (value,) = [
+        one
+        for one in form.xpath(".//select[@name='against']//option/@value")
+        if one == base or (base == "geo=" and one == "geo=Total")
+    ]
+    fields = dict(zip(form.xpath("./input/@name"), form.xpath("./input/@value"), strict=True))
+    answer = web.get("/", params={**fields, "figure": kind, "against": value})
+    found = page(answer)
+    assert found.xpath("string(//select[@id='against']/optgroup/option[@selected])") == label
+    variable, code = value.split("=")
+    told = web.get(
+        "/tables/jobseekers/data?codelist[geo]=geo.region&valuecodes[geo]=*"
+        f"&valuecodes[sex]=*&figure={kind}&of={variable}&base={code}"
+    )
+    wanted = [number for (_, _, name), number in cells_of(told).items() if name == kind]
+    assert [float(n) for n in found.xpath("//tbody//td/@data-n")] == wanted
+    assert f"of={variable}&base={code}" in found.xpath("string(//a[@id='permalink']/@href)")
+    notes = " ".join(found.xpath("//ul[@class='notes']//text()"))
+    assert f"“{label}”" in notes  # a name, and no code
+
+
+def test_a_base_of_no_variable_is_named(web):
+    answer = web.get("/?codelist[sex]=sex&figure=index&against=nothing")
+    assert answer.status_code == 400
+    assert "against" in answer.text
