@@ -342,7 +342,7 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
     )
     facts = read_facts(made(folder) / "internal" / "report.json")
     of_filter, of_zeros = facts.warnings
-    assert "the filter of none as it is written in where" in of_filter
+    assert "Readers learn that none count some records alone" in of_filter
     assert of_zeros.startswith("Table 'none' publishes nothing but zeros")
 
 
