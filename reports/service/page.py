@@ -154,8 +154,8 @@ def _figure_words(
 
 
 def _digits(width: float) -> int:
-    """Return the decimals of the ends of an interval: a third of its width, at most."""
-    return min(4, max(0, -math.floor(math.log10(width / 3) + _EXACT)))
+    """Return the decimals of the ends of an interval: a third of its width, two at most."""
+    return min(2, max(0, -math.floor(math.log10(width / 3) + _EXACT)))
 
 
 def _try_words(words: Words, other: Try) -> str:

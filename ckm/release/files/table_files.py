@@ -350,12 +350,11 @@ def formula_cautions(
 def lost_zeros_caution(column: str, codes: Sequence[str], *, is_named: bool = True) -> Message:
     """Say that codes are shorter than the others of their column, or how many."""
     return Message(
-        "Column {column!r} has {number} code{plural} shorter than the others{texts}: a "
-        "spreadsheet turns 45.10 into 45.1, and 01 into 1. Correct the data, or recode in "
+        "Some codes of column {column!r} are shorter than the others, {number} in all{texts}: "
+        "a spreadsheet turns 45.10 into 45.1, and 01 into 1. Correct the data, or recode in "
         "[[variable]], if a zero was lost.",
         column=Name(column),
         number=len(codes),
-        plural=Message("s") if len(codes) > 1 else Message(),
         texts=Message(": {texts}", texts=Name(_listed(codes))) if is_named else Message(),
     )
 

@@ -130,6 +130,8 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
     names = {path.relative_to(made.folder).as_posix() for path in made.folder.iterdir()}
     assert names == {
         "README.md",
+        "communes.geojson",
+        "communes.topojson",
         "comparison",
         "designs.toml",
         "job.toml",

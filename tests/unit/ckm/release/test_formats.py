@@ -736,7 +736,7 @@ def test_output_that_is_wrong_is_told(folder, old, new, told):
 
 def test_words_for_no_column_are_warned_of(folder):
     job = job_of(folder, new='[[variable]]\nname = "sexe"\nlabels = "Sex"\n')
-    (warning,) = job.warnings
+    (warning,) = (text for text in job.warnings if "'sexe'" in text)
     assert "'sexe' is no dimension" in warning
     assert "did you mean 'sex'?" in warning
 

@@ -154,7 +154,7 @@ def test_codes_that_may_have_lost_a_zero_are_told_wherever_they_are_read(tmp_pat
     nace = ["45.1", "47.11", "10.10", "10.3"] * 30
     trade = pd.DataFrame({"firm": [f"f{n:03}" for n in range(120)], "nace": nace})
     trade.to_excel("trade.xlsx", index=False)
-    told = "Column 'nace' has 2 codes shorter than the others"
+    told = "codes of column 'nace' are shorter than the others, 2 in all"
 
     def stderr(*words):
         result = CliRunner().invoke(app, [*words, "--lang", "en"])
