@@ -545,6 +545,17 @@ def test_one_page_to_pass_on_names_the_files_and_links_to_none(folder):
 
 
 @pytest.mark.usefixtures("out")
+def test_the_language_of_pages_is_not_that_of_messages(folder):
+    told = run("report", "out", "--lang", "fr", "-o", "fr.html").stderr
+    assert "the files are those" in told
+    told = run("--lang", "fr", "report", "out", "--lang", "en", "-o", "en.html").stderr
+    assert "les fichiers sont ceux" in told
+    for language in ("fr", "en"):
+        assert f'lang="{language}"' in (folder / f"{language}.html").read_text("utf-8")
+    assert "Langue des pages" in run("report", "--help", "--lang", "fr").stdout
+
+
+@pytest.mark.usefixtures("out")
 def test_a_page_goes_where_it_is_asked_for(folder):
     assert run("report", "out", "--lang", "fr", "-o", "page.html").exit_code == 0
     assert 'lang="fr"' in (folder / "page.html").read_text("utf-8")
