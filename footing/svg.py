@@ -270,6 +270,7 @@ class Board:
             Where the first sign begins, and its base line.
         entries
             Attributes of a shape, and what it stands for; a sign without words is one of a row.
+            ``inner`` is the class of a smaller dot inside a dot.
         ends
             Where lines begin and end.
         size
@@ -289,7 +290,11 @@ class Board:
             if left_edge + wide > ends[1] and left_edge > ends[0]:
                 left_edge, base = ends[0], base + 19
             if radius:
-                self.circle((left_edge, base - 4), radius, **look)
+                inner = look.get("inner")
+                outer = {name: value for name, value in look.items() if name != "inner"}
+                self.circle((left_edge, base - 4), radius, **outer)
+                if inner:
+                    self.circle((left_edge, base - 4), 0.45 * radius, css=inner)
             else:
                 self.rect((left_edge, base - 10, 14, 12), **look)
             self.text((left_edge + gap, base), clip(words, ends[1] - ends[0] - gap, size))

@@ -460,7 +460,13 @@ def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) 
     from reports.pages.exposure import findings
 
     for name in facts.left_out:
-        why = reasons.get(name, Message("the rules alone determine what is examined"))
+        why = reasons.get(
+            name,
+            Message(
+                "the tables that the rules of the service allow are examined, "
+                "not those of a job"
+            ),
+        )
         terminal.tell(Message("left out: {name}, as {why}", name=Name(name), why=said(why)))
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)

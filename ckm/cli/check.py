@@ -100,7 +100,6 @@ def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> 
 
 def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config import read_job
-    from ckm.config.job.output import common_texts
     from ckm.release.files.table_files import TableFiles
     from ckm.release.run import ReleaseRun
     from ptable import NoiseSpec, feasible
@@ -111,6 +110,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
         Message("{file} can be read; {names}", file=Name(file.name), names=_names(plan)),
     )
     tell_missing_ledger(terminal, plan)
+    _tell_words(terminal, plan)
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
@@ -120,14 +120,6 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     elif isinstance(plan.ptable, Path):
         for excess in _beyond_report_limits(plan, plan.ptable):
             terminal.warn("caution", excess)
-    if len(plan.output.languages) > 1:
-        texts = common_texts(plan)
-        text = Message(
-            "files in {several}; not given in each language: {alike}",
-            several=Name.each(plan.output.languages),
-            alike=joined("; ", texts) if texts else Message("nothing"),
-        )
-        terminal.step("languages checked", text)
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
             terminal.warn("caution", caution)
@@ -168,6 +160,23 @@ def _beyond_report_limits(plan: Job, file: Path) -> Iterator[Message]:
                 allowed=allowed,
                 value=value,
             )
+
+
+def _tell_words(terminal: Terminal, plan: Job) -> None:
+    """Tell which words for readers are not given, at all or in each language."""
+    from ckm.config.job.output import common_texts
+    from ckm.release.files.table_metadata import missing_words
+
+    if (missing := missing_words(plan)) is not None:
+        terminal.remark("words for readers", missing)
+    if len(plan.output.languages) > 1:
+        texts = common_texts(plan)
+        text = Message(
+            "files in {several}; not given in each language: {alike}",
+            several=Name.each(plan.output.languages),
+            alike=joined("; ", texts) if texts else Message("nothing"),
+        )
+        terminal.step("languages checked", text)
 
 
 def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:

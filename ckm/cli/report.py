@@ -29,7 +29,7 @@ from footing.messages import Message, Name, said
     "languages",
     type=click.Choice(["en", "fr"]),
     multiple=True,
-    help="The language, or both by repeating it; by default those of the release.",
+    help="Language of the pages, or both by repeating it; by default those of the release.",
 )
 @click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
 @click.option("-o", "--output", type=PATH, help="A folder, or an .html or .json file.")

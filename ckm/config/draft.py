@@ -679,7 +679,6 @@ def first_job(
         *(f"{name} = {value}" for name, value, _ in _NOISE),
         "[ledger]",
         f"path = {path_of(ledger)}",
-        "[report]",
         "[[table]]",
         f"name = {_quoted(_table_name(dimensions))}",
         f"dimensions = {_quoted(list(dimensions))}",

@@ -277,7 +277,7 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
         if not labels.write(drawing, design, place_of(design), _beyond(words, design, far))
     ]
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
-    drawing.legend(_MAP_HEIGHT - 2, entries, left=12, radius=5)
+    drawing.legend(_MAP_HEIGHT - 2, entries, left=12, radius=5, rings={"home": "drawn"})
     _list_below(drawing, sorted(by_number, key=designs.index))
     return drawing.finish()
 

@@ -111,9 +111,17 @@ class Drawing(Board):
         *,
         left: float = 4,
         radius: float = 0,
+        rings: Mapping[str, str] | None = None,
     ) -> None:
-        """Explain fillings, or dots of a radius: their class and their words, side by side."""
-        signs = [({"css": css}, words) for css, words in entries]
+        """Explain fillings, or dots of a radius: their class and their words, side by side.
+
+        A class of ``rings`` is drawn as a ring around a dot of the class that stands beside it.
+        """
+        inner = rings or {}
+        signs = [
+            ({"css": css, **({"inner": inner[css]} if css in inner else {})}, words)
+            for css, words in entries
+        ]
         ends = left, self.width
         base = self.signs((left, top + 10), signs, ends=ends, size=12, radius=radius)
         self.height = max(self.height, base + 6)

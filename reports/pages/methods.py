@@ -152,6 +152,8 @@ def standing(words: Words, facts: MethodFacts) -> list[str]:
             sentences.append(STANDING["stopped"].say(words, reason))
         elif facts.has_ledger:
             sentences.append(STANDING["ledger"].say(words))
+        elif values.get("found") and facts.methods[0].kind == "as-released-noise":
+            sentences.append(STANDING["no-ledger"].say(words))
     return sentences
 
 

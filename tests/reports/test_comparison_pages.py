@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -16,7 +17,7 @@ from reports.catalogues.comparison import CRITERIA, METHODS, SLIDES
 from reports.charts.curves import Design, Points, points
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
 from reports.i18n.languages import words_of
-from reports.pages.methods import disagreement
+from reports.pages.methods import disagreement, standing
 from reports.plots import comparison_plot
 from tests.reports import facts as made
 
@@ -168,6 +169,34 @@ def test_methods_are_drawn_by_small_counts_found_and_loss_those_that_hide_cells_
     assert drawn == [False, True, True]
     svg = comparison_plot(facts(*EVERY), language="en").svg
     assert svg.count('class="home"') == 2  # the recommended one, and the legend
+
+
+def test_the_legend_draws_the_recommended_method_as_on_the_map():
+    signs = comparison_plot(facts(*EVERY), language="en").svg.split("<text")
+    own = {words: sign for sign, words in pairwise(signs) if "<circle" in sign}
+    signs = {
+        re.search(r">([^<]+)<", words)[1]: re.findall(r'<circle [^>]*class="(\w+)"', sign)
+        for words, sign in own.items()
+    }
+    assert signs["recommended"] == ["home", "drawn"]
+    assert signs["not on the frontier"] == ["designed"]
+
+
+@pytest.mark.parametrize(("kind", "has_ledger", "found", "is_told"), [
+    ("as-released-noise", False, 3.0, True),
+    ("as-released-noise", True, 3.0, False),
+    ("as-released-noise", False, 0.0, False),
+    ("as-released-suppression", False, 3.0, False),
+])  # fmt: skip
+def test_a_ledger_is_named_where_a_job_has_none_and_persons_are_disclosed(
+    kind, has_ledger, found, is_told
+):
+    own = method(kind)
+    figures = {"method": kind, "found": found, "persons": 200, "change": 1.0, "lost": 0.0}
+    compared = replace(facts(own), standing={"own-none-small": figures}, has_ledger=has_ledger)
+    told = " ".join(standing(words_of("en"), compared))
+    assert f"with and without one person, disclose {found:.0f} of the 200 persons" in told
+    assert ("the second of two such tables is refused" in told) == is_told
 
 
 def test_why_something_was_not_tried_is_told_in_the_language_of_the_page():

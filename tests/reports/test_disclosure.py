@@ -19,7 +19,9 @@ from tests.strategies import examples
 
 #: Members of `ReleaseFacts` and `TableFact` that the public edition may show.
 PUBLIC_MEMBERS = {"id", "title", "date", "contact", "ptable_label", "version"}
-PUBLIC_OF_TABLES = {"name", "title", "dimensions", "published", "files", "first_rows"}
+PUBLIC_OF_TABLES = {
+    *("name", "title", "dimensions", "published", "files", "first_rows", "population"),
+}
 
 
 class Markers:

@@ -31,6 +31,8 @@ _STYLES = ("text", "json")
 _LANGUAGES = ("en", "fr")
 #: Where the language is looked up, the first that is set.
 _LANGUAGE_VARIABLES = ("CKM_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+#: Commands whose ``--lang`` may be repeated: it says in which languages pages are written.
+_OF_PAGES = ("report",)
 _BROKEN_PIPE = 141
 #: A file or a folder, for the functions of the commands a `pathlib.Path`.
 PATH = click.Path(path_type=Path)
@@ -151,9 +153,21 @@ def _style_of(words: Sequence[str]) -> str:
 
 def _language_of(words: Sequence[str]) -> str:
     """Return the language that the words ask for, or the environment."""
-    languages = [value for value in _values_of("--lang", words) if value in _LANGUAGES]
+    asked = _before_pages(words)
+    languages = [value for value in _values_of("--lang", asked) if value in _LANGUAGES]
     default = next(filter(None, map(os.environ.get, _LANGUAGE_VARIABLES)), "")
     return languages[0] if languages else "fr" if default.lower().startswith("fr") else "en"
+
+
+def _before_pages(words: Sequence[str]) -> Sequence[str]:
+    """Leave out the words that follow a command whose ``--lang`` chooses pages alone."""
+    of_root = ("--lang", "--log-format")
+    for place, (before, word) in enumerate(pairwise(["", *words])):
+        if word.startswith("-") or before in of_root:
+            continue
+        is_help = any(name in words for name in ("-h", "--help"))
+        return words[:place] if word in _OF_PAGES and not is_help else words
+    return words
 
 
 def _values_of(option: str, words: Sequence[str]) -> Iterator[str]:

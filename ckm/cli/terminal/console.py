@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.exit_codes import Failure
 
-_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
+_STANDARD = {
+    *vars(logging.makeLogRecord({})),
+    *("message", "asctime", "event", "is_step", "is_remark"),
+}
 _PROGRESS_S = 5.0
 _LINE_S = 60.0
 _WIDE = 250
@@ -152,6 +155,10 @@ class Terminal:
     def step(self, event: str, message: str, **fields: object) -> None:
         """Tell that a step is done."""
         self._logger.info("%s", message, extra={"event": event, "is_step": True, **fields})
+
+    def remark(self, event: str, message: str, **fields: object) -> None:
+        """Tell what is worth knowing and nothing to mend."""
+        self._logger.info("%s", message, extra={"event": event, "is_remark": True, **fields})
 
     def warn(self, event: str, message: str, **fields: object) -> None:
         """Tell what the user should look at."""
@@ -310,6 +317,8 @@ class _Handler(logging.Handler):
             return
         elif getattr(record, "is_step", False):
             self.terminal.line("✔", "green", message)
+        elif getattr(record, "is_remark", False):
+            self.terminal.line("·", "dim", message)
         elif self.terminal.is_verbose:
             details = " ".join(f"{k}={v}" for k, v in extra.items() if _is_plain(v))
             self.terminal.line("·", "dim", f"{message} {details}".rstrip())

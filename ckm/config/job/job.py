@@ -117,15 +117,13 @@ class Job(SettingsFile, title="A release job of ckm"):
     def populations(self) -> Mapping[str, Texts]:
         """Name of a table → which records it counts, by language, where these are not all.
 
-        A filter without words of the office is told as it is written: what a published table
-        counts is part of the table.
+        Of a filter without words of the office readers learn that there is one. Its text may
+        hold codes, identifiers or amounts that no table shows.
         """
         texts = {table.name: table.population for table in self.table if table.population}
         for table in self.table:
             if table.where and table.name not in texts:
-                texts[table.name] = {
-                    code: say("filter", code).format(table.where) for code in LANGUAGES
-                }
+                texts[table.name] = {code: say("filter", code) for code in LANGUAGES}
         return texts
 
     @property
@@ -454,8 +452,8 @@ class Job(SettingsFile, title="A release job of ckm"):
         names = [table.name for table in self.table if table.where and not table.population]
         if names:
             yield Message(
-                "Readers learn of the filter of {tables} as it is written in where; say in "
-                "words which records are counted: population = {example}.",
+                "Readers learn that {tables} count some records alone, and not which: say it "
+                "in words, population = {example}.",
                 tables=Name.each(names),
                 example=Name('{ en = "…", fr = "…" }'),
             )

@@ -14,7 +14,7 @@ from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
 from ckm.formats.derivations import derivations_of
 from ckm.formats.words import MISSING, category_labels, say
-from footing.messages import Argument, Message, Name
+from footing.messages import Argument, Message, Name, joined
 from tables import CodeTree
 
 if TYPE_CHECKING:
@@ -23,6 +23,41 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.job.variable import JobVariable
     from ckm.engine.published_table import PublishedTable
+
+
+#: Tables and variables of which a remark names so many at most.
+_NAMED = 12
+
+
+def missing_words(job: Job) -> Message | None:
+    """Say which words for readers a job does not give; None where it gives all of them.
+
+    Published files and pages then show the names of tables and columns instead, and no contact.
+    """
+    titles, variables = job.titles, job.variables
+    untitled = [name for name in ("", *job.tables) if name not in titles]
+    if len(job.tables) == 1 and len(untitled) == 1:
+        untitled = []  # one of the two titles stands on every page
+    columns = dict.fromkeys(n for table in job.tables.values() for n in table.dimensions)
+    amounts = [variable_of(m) or "" for table in job.tables.values() for m in table.measures]
+    names = [*columns, *filter(None, dict.fromkeys(amounts))]
+    unlabelled = [n for n in names if n not in variables or not variables[n].labels]
+    parts = []
+    if "" in untitled:
+        parts.append(Message("a title of the release"))
+    if tables := [name for name in untitled if name]:
+        parts.append(Message("a title of {tables}", tables=Name.each(tables[:_NAMED])))
+    if unlabelled:
+        parts.append(Message("labels of {columns}", columns=Name.each(unlabelled[:_NAMED])))
+    if not job.report.contact:
+        parts.append(Message("a contact"))
+    if not parts:
+        return None
+    return Message(
+        "not given for readers, as title, labels in [[variable]] or contact in [report]: "
+        "{words}",
+        words=joined("; ", parts),
+    )
 
 
 class TableWords:

@@ -174,7 +174,9 @@ def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
     file = write_service(tmp_path, more=LOOSE + LEDGER, persons=500)
     (tmp_path / "job.toml").write_text(JOB)
     done = run("audit", file, "-o", tmp_path / "a.json")
-    assert "left out: job.toml: batch, as the rules alone determine" in done.stdout
+    assert (
+        "left out: job.toml: batch, as the tables that the rules of the service" in done.stdout
+    )
     assert json.loads((tmp_path / "a.json").read_text())["left_out"] == ["job.toml: batch"]
 
 

@@ -17,7 +17,7 @@ from ckm.cli import app
 from ckm.cli.terminal import console
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import InternalError
-from ptable import NoiseSpec, solve
+from ptable import NoiseSpec, PTableWarning, solve
 
 ROOT = Path(__file__).resolve().parents[4]
 SECRET = "MARKER-of-a-secret-3f9c1d"  # noqa: S105
@@ -673,6 +673,37 @@ def test_a_job_without_a_ledger_is_warned_as_a_service_is(folder):
         assert "sans [ledger]" in " ".join(result.stderr.split())
     with_ledger(folder)
     assert text not in " ".join(run(*commands[0]).stderr.split())
+
+
+def test_check_remarks_once_on_words_that_readers_will_not_find(folder):
+    result = run("check", "job.toml", "--quick")
+    words = "a title of the release; a title of people; labels of sex; a contact"
+    assert result.exit_code == 0
+    assert " ".join(result.stderr.split()).count(f"in [report]: {words}") == 1
+    assert [line[0] for line in result.stderr.splitlines() if "for readers" in line] == ["·"]
+    events = json.loads(run("check", "job.toml", "--quick", "--json").stdout)
+    told = [step["message"] for step in events["steps"] if step["event"] == "words for readers"]
+    assert len(told) == 1
+    assert [e for e in events["warnings"] if e["event"] == "words for readers"] == []
+    job = folder / "job.toml"
+    words = 'title = "People"\n[[variable]]\nname = "sex"\nlabels.en = "Sex"\n'
+    text = JOB.replace("[report]", '[report]\ncontact = "us@example.org"')
+    job.write_text(text.replace("schema = 1\n", "schema = 1\n" + words))
+    events = json.loads(run("check", "job.toml", "--quick", "--json").stdout)
+    assert events["ok"]
+    assert "words for readers" not in {step["event"] for step in events["steps"]}
+
+
+def test_a_job_takes_the_csv_of_r_as_it_is(folder, ptable):
+    with pytest.warns(PTableWarning, match="certificate"):
+        ptable.write(folder / "r.csv", dialect="r-ptable")
+    job = folder / "job.toml"
+    assert run("release", "job.toml", "-o", "ours").exit_code == 0
+    job.write_text(JOB.replace("pt.parquet", "r.csv"))
+    done = run("release", "job.toml", "-o", "theirs")
+    assert (done.exit_code, "no certificate" in done.stderr) == (0, True)
+    of = [(folder / name / "public/people.csv").read_bytes() for name in ("ours", "theirs")]
+    assert of[0] == of[1]
 
 
 def test_a_file_is_called_sound_after_all_checks_alone(folder):

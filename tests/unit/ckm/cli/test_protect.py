@@ -44,6 +44,7 @@ def test_a_first_table_has_a_secret_a_ledger_and_a_job_that_repeats_it(folder):
     for kept in ("data/secret.key", "data/ledger.db", "tables.toml"):
         assert (folder / kept).stat().st_mode & 0o777 == 0o600
     assert (folder / "tables/public/report.en.html").exists()
+    assert "[report]" not in (folder / "tables.toml").read_text()
     text = (folder / "tables/public/region_by_sex.csv").read_bytes()
     again = CliRunner().invoke(app, ["release", "tables.toml", "-o", "again"])
     assert again.exit_code == 0, again.stderr

@@ -666,16 +666,16 @@ def test_settings_that_decide_answers_or_hold_secrets_are_refused(
     assert "MARKER" not in str(problem)
 
 
-def test_a_filter_needs_words_for_readers_and_is_told_as_it_is_without(folder):
+def test_a_filter_needs_words_for_readers_and_its_text_is_not_told(folder):
     job = read_job(write(folder, JOB))
     assert job.populations["first"] == {
-        "en": "Only records that satisfy this condition are counted: age >= 15.",
+        "en": "Only some of the records are counted: ask the office which.",
         "fr": (
-            "Seuls les enregistrements qui remplissent cette condition sont "
-            "comptés\u00a0: age >= 15."
+            "Seule une partie des enregistrements est comptée\u00a0: demandez laquelle à "
+            "l\N{RIGHT SINGLE QUOTATION MARK}organisme."
         ),
     }
-    words = "the filter of first as it is written in where"
+    words = "Readers learn that first count some records alone, and not which"
     assert [words in text for text in job.warnings].count(True) == 1
     told = read_job(write(folder, JOB + 'population = "Persons of 15 and more."\n'))
     assert told.population_of("first") == "Persons of 15 and more."

@@ -196,11 +196,8 @@ def test_a_damaged_office_file_ends_check_and_release_with_3(tmp_path, job, name
     [
         (
             "",
-            "Only records that satisfy this condition are counted: area = &#39;01&#39;.",
-            (
-                "Seuls les enregistrements qui remplissent cette condition sont "
-                "comptés\u00a0: area = &#39;01&#39;."
-            ),
+            "Only some of the records are counted: ask the office which.",
+            "Seule une partie des enregistrements est comptée\u00a0: demandez laquelle",
         ),
         (
             'population = { en = "Persons in the north.", fr = "Personnes du nord." }',

@@ -342,7 +342,7 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
     )
     facts = read_facts(made(folder) / "internal" / "report.json")
     of_filter, of_zeros = facts.warnings
-    assert "the filter of none as it is written in where" in of_filter
+    assert "Readers learn that none count some records alone" in of_filter
     assert of_zeros.startswith("Table 'none' publishes nothing but zeros")
 
 
@@ -542,6 +542,17 @@ def test_one_page_to_pass_on_names_the_files_and_links_to_none(folder):
     text = (folder / "a b" / "page.html").read_text("utf-8")
     assert "places.csv" in text
     assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', text))
+
+
+@pytest.mark.usefixtures("out")
+def test_the_language_of_pages_is_not_that_of_messages(folder):
+    told = run("report", "out", "--lang", "fr", "-o", "fr.html").stderr
+    assert "the files are those" in told
+    told = run("--lang", "fr", "report", "out", "--lang", "en", "-o", "en.html").stderr
+    assert "les fichiers sont ceux" in told
+    for language in ("fr", "en"):
+        assert f'lang="{language}"' in (folder / f"{language}.html").read_text("utf-8")
+    assert "Langue des pages" in run("report", "--help", "--lang", "fr").stdout
 
 
 @pytest.mark.usefixtures("out")
