@@ -280,8 +280,8 @@ class Auditor:
         cavities = cavity_probabilities(
             fit, ptable=self.ptable, variance=self.variance, most=self.small, is_over=is_over
         )
-        if not probable.is_settled:
-            unfinished.append("probabilities")
+        if not probable.is_settled:  # more steps might find more: no fault but of time
+            after("probabilities")
         truth = space.truth()
         bounds = count_bounds(
             space.lattice,

@@ -21,13 +21,15 @@ from risk.reconstruction.sum_messages import (
 )
 from risk.reconstruction.sums_of_parts import sums_of_parts
 
-#: At most so many steps; messages have settled once a whole step would change the probabilities
-#: of a cell by less than that on average.
-_STEPS, _SETTLED = 60, 3e-3
+#: Steps end once a whole one would change the probabilities of a cell by less than that on
+#: average, or after so many.
+_ENOUGH, _STEPS = 3e-3, 20
+#: Messages have settled where the last step would change them by less than that.
+_SETTLED = 1.5e-2
 #: Messages move by this share of the way, and by so much of it where they have swung back.
 _SHARE, _LESS = 0.3, 0.7
 #: A sum of more parts says next to nothing of one of them.
-_MOST_PARTS = 400
+_MOST_PARTS = 64
 _LEAST_MEAN = 1e-4
 #: The logarithm of the probability of what the p-table never does.
 _IMPOSSIBLE = -30.0
@@ -97,9 +99,9 @@ def count_probabilities(
     for links in sums_of_parts(lattice, list(fit.published_cells), most_parts=_MOST_PARTS):
         is_used = is_shown[links.sums] & ~is_vague[links.parts].any(axis=1)
         messages.append(SumMessages(cells, links.part(is_used)))
-    logs, is_settled = cells.logs, not messages
+    logs = cells.logs
     shares, change, share = _shares(cells, logs, most=most), math.inf, _SHARE
-    for _ in range(0 if is_settled else _STEPS):
+    for _ in range(_STEPS if messages else 0):
         for one in messages:
             one.move(logs, share=share)
         logs = cells.logs.copy()
@@ -109,9 +111,9 @@ def count_probabilities(
         before, change = change, float(np.abs(shares - earlier).max(axis=1).mean() / share)
         if change > before:
             share *= _LESS
-        is_settled = change < _SETTLED
-        if is_settled or is_over():
+        if change < _ENOUGH or is_over():
             break
+    is_settled = not messages or change < _SETTLED
     return CountProbabilities(shares=shares[is_shown], is_settled=is_settled)
 
 
