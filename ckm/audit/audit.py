@@ -134,7 +134,7 @@ class Audit:
     groups
         Cells of which a stranger says that all their records have one category.
     unfinished
-        What a limit of CPU time cut short, or does not settle: figures are lower bounds.
+        What a limit of CPU time cut short; then all figures are lower bounds.
     """
 
     small: int

@@ -338,8 +338,8 @@ def _require_within(
     if facts.unfinished:
         raise CheckFailedError(
             Message(
-                "The attack was cut short by --limit-cpu, or its probabilities do not settle: "
-                "its result is a lower bound, and meets no limit."
+                "The attack was cut short by --limit-cpu: its result is a lower bound, and "
+                "meets no limit."
             ),
             hint=Message("run it with more CPU seconds, or without --limit-cpu"),
         )

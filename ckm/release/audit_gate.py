@@ -203,8 +203,8 @@ def require_audited(service: Service, ptable: PTable) -> None:
     if report.unfinished:
         raise ConfigError(
             Message(
-                "The audit {path!r} was cut short by a limit of CPU time, or its probabilities "
-                "do not settle: it is a lower bound, and meets no limit.",
+                "The audit {path!r} was cut short by a limit of CPU time: it is a lower bound, "
+                "and meets no limit.",
                 path=Name(path.name),
             ),
             hint=again,

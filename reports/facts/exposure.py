@@ -108,7 +108,7 @@ class ExposureFacts:
     zeros_limit, attribute_limit
         The largest of each that may be; None for none.
     unfinished
-        The steps that a limit of CPU time cut short, or that do not settle.
+        The steps that a limit of CPU time cut short.
     interval, zeros_interval
         Of a sample, where the largest share of tables by area lies in all areas, at 95 %: of
         small counts found, and of occupied cells published as 0 that are named.

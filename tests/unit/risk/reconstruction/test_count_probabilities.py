@@ -67,7 +67,8 @@ def enumerated(means, cells, total, *, most=2):
     [([0, 2, 3], 5), ([0, 3, 0], 3), ([0, 0, 0], 2), ([0, 4, 2], 3), ([0, 3, 3, 0], 3)],
 )
 def test_a_sum_and_its_parts_have_the_probabilities_of_enumeration(cells, total, monkeypatch):
-    monkeypatch.setattr(module, "_SETTLED", 1e-7)
+    monkeypatch.setattr(module, "_ENOUGH", 1e-7)
+    monkeypatch.setattr(module, "_STEPS", 60)
     result, fit = probabilities_of(*of_one_variable(cells, total))
     means = fit.sums()[0,]
     assert result.is_settled
