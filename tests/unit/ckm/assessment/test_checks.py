@@ -418,7 +418,7 @@ def test_a_check_of_attacks_says_how_many_of_them_have_a_limit(unlimited):
     assert words.found.message % {"limited": 1, "tried": tried, "over": 0} == (
         f"Attacks with a limit: 1 of {tried}; above it: 0."
     )
-    assert "for which the office set a limit" in words.public
+    assert "for which a limit was set" in words.public
 
 
 @pytest.mark.slow

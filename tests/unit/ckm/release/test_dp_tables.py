@@ -116,7 +116,7 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     assert targets == names - {"index.html"}
     cells = first.xpath("//table[@id='first-rows-a']/tbody/tr[1]/*")
     assert [cell.text_content() for cell in cells][:2] == ["F", "units"]
-    assert "dp-release" in first.text_content()
+    assert "dp-release" in first.xpath("string(//footer/@data-assurance-case)")
     french = (folder / "out" / "report.fr.html").read_text()
     assert "bornes de somme age" in french
     assert "Bornes trouvées pour somme age" in french

@@ -477,7 +477,8 @@ def test_a_table_that_publishes_only_zeros_gives_a_warning(folder, caplog, cells
     text = JOB.replace("age >= 18", "sex = 'male'") + f'empty_cells = "{cells}"\n'
     (folder / "job.toml").write_text(text)
     release(read_job(folder / "job.toml"), folder / "out")
-    (warning,) = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
+    told = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    (warning,) = (text for text in told if "population" not in text)
     assert warning.startswith("Table 'adults' publishes nothing but zeros: ")
 
 

@@ -217,7 +217,7 @@ def test_stored_keys_are_added_and_judged_alike(tmp_path, master, kind, key_rang
 def test_of_many_records_both_engines_judge_the_same_slice_of_keys(
     tmp_path, master, monkeypatch, keys
 ):
-    monkeypatch.setattr("tables.quality._SLICE", 100)
+    monkeypatch.setattr("tables.key_tally.SLICE", 100)
     n = 1000
     drawn_keys = np.random.default_rng(4).integers(0, 2**32, n)
     path = written(tmp_path, id=range(n), key=drawn_keys)
