@@ -83,8 +83,11 @@ def test_no_log_record_shows_a_record_a_key_a_secret_or_a_count(caplog):
     with engine(people(size)) as one:
         one.tabulate(["x"], where="x = 'MARKERVALUE' or n > 0")
     assert caplog.records
+    # When and where it was written: such numbers have any digits.
+    clocks = {"created", "msecs", "relativeCreated", "thread", "process"}
     for record in caplog.records:
-        assert clean(record.getMessage() + repr(vars(record)), str(size))
+        own = {name: value for name, value in vars(record).items() if name not in clocks}
+        assert clean(record.getMessage() + repr(own), str(size))
 
 
 def test_a_secret_inside_an_object_cannot_be_pickled_either():
