@@ -197,8 +197,10 @@ def test_a_damaged_office_file_ends_check_and_release_with_3(tmp_path, job, name
         (
             "",
             "Only some of the records are counted: ask the office which.",
-            "Seule une partie des enregistrements est comptée\u00a0: demandez laquelle à "
-            "l\N{RIGHT SINGLE QUOTATION MARK}organisme.",
+            (
+                "Seule une partie des enregistrements est comptée\u00a0: demandez laquelle à "
+                "l\N{RIGHT SINGLE QUOTATION MARK}organisme."
+            ),
         ),
         (
             'population = { en = "Persons in the north.", fr = "Personnes du nord." }',
