@@ -123,7 +123,6 @@ def text_of(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:A category of column:tables.errors.DataWarning")
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_20_000_unlike_texts_are_the_categories_of_their_columns(tmp_path, ending):
     rng, width, height = random.Random(38), 200, 100

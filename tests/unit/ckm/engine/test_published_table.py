@@ -218,7 +218,6 @@ def test_measures_keep_apart_whose_columns_would_be_called_alike_beside_a_dimens
     }
 
 
-@pytest.mark.filterwarnings("ignore:A category of column:tables.errors.DataWarning")
 def test_a_published_table_travels_as_arrow_and_comes_back_from_files(tmp_path):
     nasty = ["a,b", 'say "x"', "line\nbreak", "é漢😀", "", "=1+1", " a ", "NULL", "nan"]
     table = tabulate({"x": np.repeat(nasty, 3)}, ["x"])

@@ -88,7 +88,6 @@ def text_of_field(field):
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
 
 
-@pytest.mark.filterwarnings("ignore:A category of column:tables.errors.DataWarning")
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
 @pytest.mark.parametrize("values", CODES.values(), ids=CODES.keys())
 def test_what_is_printed_is_the_text_of_the_file(tmp_path, values, name):
