@@ -280,7 +280,7 @@ class Auditor:
         cavities = cavity_probabilities(
             fit, ptable=self.ptable, variance=self.variance, most=self.small, is_over=is_over
         )
-        if not probable.is_settled:  # more steps might find more: no fault but of time
+        if not probable.is_settled:  # or all steps were made, and time cut nothing short
             after("probabilities")
         truth = space.truth()
         bounds = count_bounds(

@@ -35,7 +35,7 @@ from tables.recoding.lost_zeros import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.config.job.output import JobOutput
@@ -178,8 +178,8 @@ class TableFiles:
         for name in self._job.tables:
             rehearsal = self.rehearsal(name)
             formula_texts |= formulas(rehearsal)
-            shorter |= _shorter_codes(rehearsal)
-            with_decimals |= _codes_with_decimals(rehearsal)
+            shorter |= _codes_by_column(rehearsal, codes_without_zeros)
+            with_decimals |= _codes_by_column(rehearsal, codes_with_decimals)
             for column, dimension in words.columns(name).items():
                 texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
                 formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
@@ -207,9 +207,9 @@ class TableFiles:
                     Message("Table {name!r}: {caution}", name=Name(name), caution=caution),
                     extra={"inside": _listed(texts)},
                 )
-        for pair in _shorter_codes(table).items():
+        for pair in _codes_by_column(table, codes_without_zeros).items():
             self._tell_once(*pair, caution_of=lost_zeros_caution)
-        for pair in _codes_with_decimals(table).items():
+        for pair in _codes_by_column(table, codes_with_decimals).items():
             self._tell_once(*pair, caution_of=decimals_caution)
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
@@ -391,15 +391,11 @@ def decimals_caution(column: str, codes: Sequence[str], *, is_named: bool = True
     )
 
 
-def _codes_with_decimals(table: PublishedTable) -> dict[str, list[str]]:
-    """Return the codes that are whole numbers written with decimals, by column."""
-    by_column = {n: codes_with_decimals(codes) for n, (_, codes) in table.dimensions.items()}
-    return {name: codes for name, codes in by_column.items() if codes}
-
-
-def _shorter_codes(table: PublishedTable) -> dict[str, list[str]]:
-    """Return the codes that may have lost a zero, by column."""
-    by_column = {n: codes_without_zeros(codes) for n, (_, codes) in table.dimensions.items()}
+def _codes_by_column(
+    table: PublishedTable, changed: Callable[[Iterable[object]], list[str]]
+) -> dict[str, list[str]]:
+    """Return the codes that a program seems to have changed, by column."""
+    by_column = {name: changed(codes) for name, (_, codes) in table.dimensions.items()}
     return {name: codes for name, codes in by_column.items() if codes}
 
 
